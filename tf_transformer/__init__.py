@@ -1,0 +1,3 @@
+"""Train, evaluate, export and serve Transformers with Keras and TensorFlow."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,28 @@
+"""Numbers that every floor agrees on: the special ids and the sizes of the named models."""
+
+from typing import Final, TypedDict
+
+PAD_ID: Final = 0
+UNKNOWN_ID: Final = 1
+START_ID: Final = 2
+END_ID: Final = 3
+SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
+"""The spelling of ids 0 to 3 in vocabulary files and pictures; no text of a user becomes one of them."""
+
+
+class ModelSizes(TypedDict):
+    """The sizes that a preset fixes."""
+
+    num_layers: int
+    hidden_dim: int
+    intermediate_dim: int
+    num_heads: int
+
+
+# `base` and `big` are table 3 of "Attention Is All You Need" (Vaswani et al., 2017).
+MODEL_PRESETS: Final[dict[str, ModelSizes]] = {
+    "tiny": {"num_layers": 4, "hidden_dim": 128, "intermediate_dim": 256, "num_heads": 4},
+    "small": {"num_layers": 6, "hidden_dim": 256, "intermediate_dim": 1024, "num_heads": 4},
+    "base": {"num_layers": 6, "hidden_dim": 512, "intermediate_dim": 2048, "num_heads": 8},
+    "big": {"num_layers": 6, "hidden_dim": 1024, "intermediate_dim": 4096, "num_heads": 16},
+}
