@@ -1,0 +1,116 @@
+"""One optimizer update: what ``fit`` runs for each batch of a recipe's training.
+
+The loss of an update is the sum over its real target tokens divided by their number. An update whose
+loss or gradient is not finite, or that has no real token, changes nothing and is counted.
+"""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tf_transformer.losses import smoothed_cross_entropy
+from tf_transformer.presets import PAD_ID
+
+INTERVAL_SUMS = {
+    "loss_sum": "float64",
+    "target_tokens": "int64",
+    "source_tokens": "int64",
+    "target_positions": "int64",
+    "source_positions": "int64",
+    "gradient_norm_sum": "float64",
+    "updates": "int64",
+    "skipped": "int64",
+}
+"""Sums since the last validation, as variables: they are part of a checkpoint."""
+
+
+class TrainingModel(keras.Model):
+    """A model and its training step, for ``compile(optimizer=…)`` and ``fit``.
+
+    Args:
+        model: A model that maps ``inputs`` to logits ``[B, T, V]``.
+        label_smoothing: Probability mass moved from the label to all other classes.
+    """
+
+    def __init__(self, model: keras.Model, label_smoothing: float = 0.0) -> None:
+        super().__init__(name="training")
+        self.model = model
+        self.label_smoothing = label_smoothing
+        self.sums = {
+            name: self.add_weight(name=name, shape=(), dtype=dtype, initializer="zeros", trainable=False)
+            for name, dtype in INTERVAL_SUMS.items()
+        }
+        self.built = True
+
+    def call(self, inputs: dict[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
+        return self.model(inputs, training=training)
+
+    def train_step(self, data: tuple[dict[str, tf.Tensor], tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Runs one update; returns ``{"loss": mean loss of this update}``."""
+        inputs, labels = data
+        num_tokens = tf.math.count_nonzero(labels)
+        divisor = tf.cast(tf.maximum(num_tokens, 1), tf.float32)
+        with tf.GradientTape() as tape:
+            logits = self.model(inputs, training=True)
+            losses = smoothed_cross_entropy(labels, logits, self.label_smoothing, PAD_ID)
+            loss = tf.reduce_sum(losses) / divisor
+            scaled_loss = self.optimizer.scale_loss(loss)
+        gradients = tape.gradient(scaled_loss, self.model.trainable_variables)
+        norm = tf.linalg.global_norm(gradients)
+        before = tf.identity(self.optimizer.iterations)
+        self._apply(gradients, loss, norm, num_tokens)
+        taken = tf.cast(tf.identity(self.optimizer.iterations) - before, tf.int64)
+        self._count(inputs, labels, loss, norm, num_tokens, taken)
+        return {"loss": loss, "taken": taken}
+
+    def _apply(self, gradients: list[Any], loss: tf.Tensor, norm: tf.Tensor, num_tokens: tf.Tensor) -> None:
+        sound = num_tokens > 0
+        if not isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
+            # The loss-scale optimizer looks for itself, and lowers its scale when the numbers overflow.
+            sound = sound & tf.math.is_finite(loss) & tf.math.is_finite(norm)
+        variables = self.model.trainable_variables
+        if not self.optimizer.built:
+            self.optimizer.build(variables)
+
+        def update() -> tf.Tensor:
+            self.optimizer.apply(gradients, variables)
+            return tf.constant(True)
+
+        tf.cond(sound, update, lambda: tf.constant(False))
+
+    def _count(
+        self,
+        inputs: dict[str, tf.Tensor],
+        labels: tf.Tensor,
+        loss: tf.Tensor,
+        norm: tf.Tensor,
+        num_tokens: tf.Tensor,
+        taken: tf.Tensor,
+    ) -> None:
+        source = inputs["source_ids"]
+        counts = {
+            "target_tokens": num_tokens * taken,
+            "source_tokens": tf.math.count_nonzero(source) * taken,
+            "target_positions": tf.size(labels, out_type=tf.int64) * taken,
+            "source_positions": tf.size(source, out_type=tf.int64) * taken,
+            "updates": taken,
+            "skipped": 1 - taken,
+        }
+        for name, count in counts.items():
+            self.sums[name].assign_add(count)
+        # A skipped update may hold NaN: choosing zero, not multiplying by it, keeps the sums clean.
+        scale = getattr(self.optimizer, "dynamic_scale", None)
+        norm = norm / scale if scale is not None else norm
+        total = tf.cast(loss, tf.float64) * tf.cast(num_tokens, tf.float64)
+        for name, value in (("loss_sum", total), ("gradient_norm_sum", tf.cast(norm, tf.float64))):
+            self.sums[name].assign_add(tf.where(taken > 0, value, tf.zeros_like(value)))
+
+    def interval(self) -> dict[str, float]:
+        """The sums since the last ``clear_interval`` as plain numbers."""
+        return {name: float(variable.numpy()) for name, variable in self.sums.items()}
+
+    def clear_interval(self) -> None:
+        """Sets the sums to zero, after they have been reported."""
+        for variable in self.sums.values():
+            variable.assign(0)
