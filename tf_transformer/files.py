@@ -1,0 +1,116 @@
+"""Files that are whole or not there: written aside, flushed to the disk, renamed; and their fingerprints."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What tells whether a file is still the same file.
+
+    Args:
+        size: Length in bytes.
+        sha256: SHA-256 of the content, 64 hexadecimal digits.
+    """
+
+    size: int
+    sha256: str
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Opens a file to be put in the place of ``path`` when the block ends without an exception.
+
+    Whoever reads ``path`` meanwhile, or after the process was killed in the block, sees the old content.
+
+    Args:
+        path: The file to write; its folder must exist.
+
+    Yields:
+        A binary file open for writing.
+
+    Raises:
+        OSError: When the disk is full or the folder cannot be written; ``path`` is as it was then.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".writing")
+    aside = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp keeps others out, which is right for secrets and wrong for results.
+        aside.chmod(_mode(path))
+        aside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes ``content`` to ``path``, whole or not at all."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes ``text`` to ``path`` as UTF-8, line ends as they are, whole or not at all."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes ``value`` to ``path`` as indented JSON, whole or not at all.
+
+    Raises:
+        ValueError: When a number is not finite: JSON has no word for it.
+        TypeError: When something in ``value`` has no JSON form.
+    """
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def sync_folder(folder: Path) -> None:
+    """Flushes the names in ``folder`` to the disk: a rename outlives a power cut only after this."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's content, 64 hexadecimal digits."""
+    return fingerprint(path).sha256
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """Size and SHA-256 of a file; both are of the bytes read, also while somebody appends to it.
+
+    Raises:
+        OSError: When the file cannot be read.
+    """
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+    return Fingerprint(size, digest.hexdigest())
+
+
+def _mode(path: Path) -> int:
+    """Permissions for a new ``path``: those of the file it replaces, else what the umask leaves."""
+    with suppress(OSError):
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

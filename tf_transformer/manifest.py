@@ -1,0 +1,70 @@
+"""``manifest.json`` of an exported model: what it is, what it needs, and that it was verified."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tf_transformer.errors import ExportError
+from tf_transformer.files import write_json
+
+MANIFEST = "manifest.json"
+MANIFEST_FORMAT = 1
+
+
+class Manifest(BaseModel):
+    """The content of ``DIR/<version>/manifest.json``.
+
+    Keys that a newer package added are kept out of sight; a newer *format* is refused.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    format: int = Field(MANIFEST_FORMAT, description="Version of this file's layout.")
+    task: str = Field(description="The recipe's task, such as `translate`.")
+    labels: tuple[str, ...] = Field((), description="Class names in the order of the probabilities.")
+    signatures: tuple[str, ...] = Field(description="Names of the model's signatures.")
+    source_vocabulary_size: int = Field(description="Ids that the source side knows.")
+    target_vocabulary_size: int = Field(description="Ids that the target side knows.")
+    custom_ops: tuple[str, ...] = Field((), description="Ops that core TensorFlow does not have.")
+    python_modules: tuple[str, ...] = Field((), description="Modules to import before loading, for those ops.")
+    checkpoint: str = Field("", description="Name of the checkpoint that was exported.")
+    step: int = Field(0, description="Updates behind that checkpoint.")
+    recipe_sha256: str = Field("", description="Digest of the resolved recipe.")
+    versions: dict[str, str] = Field({}, description="Package versions that wrote the model.")
+    verification: dict[str, Any] = Field(description="What the clean process compared, and its result.")
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Writes the manifest into the folder of an exported version.
+
+    Raises:
+        OSError: When the folder cannot be written.
+    """
+    write_json(folder / MANIFEST, manifest.model_dump(mode="json"))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Reads the manifest of an exported version.
+
+    Args:
+        folder: ``DIR/<version>``, beside ``saved_model.pb``.
+
+    Raises:
+        ExportError: When it is missing, cut, not a manifest, or of a newer format.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = Manifest.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise ExportError(f"{path}: no manifest, so this is not a finished export") from None
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"])) or "the file"
+        raise ExportError(f"{path}: not a manifest of this package: {where}: {fault['msg']}") from None
+    if manifest.format > MANIFEST_FORMAT:
+        raise ExportError(
+            f"{path}: written in format {manifest.format} by a newer version; this one reads up to format "
+            f"{MANIFEST_FORMAT}. Install the newer tf-transformer to read it"
+        )
+    return manifest
