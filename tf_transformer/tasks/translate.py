@@ -194,14 +194,11 @@ class Translator(tf.Module):
         return self._graphs[options]
 
     def _cut(self, source_ids: tf.RaggedTensor) -> tf.RaggedTensor:
-        """Cuts rows that are too long, keeping the end token."""
-        too_long = source_ids.row_lengths() > self.max_source_length
-        body = source_ids[:, : self.max_source_length - 1]
-        cut = tf.concat([body, tf.fill([source_ids.nrows(), 1], tf.constant(END_ID, tf.int32))], axis=1)
-        return tf.ragged.boolean_mask(
-            tf.stack([source_ids[:, : self.max_source_length], cut], axis=1),
-            tf.stack([~too_long, too_long], axis=1),
-        ).merge_dims(0, 1)
+        """Cuts rows that are too long; the last place of a cut row holds the end token."""
+        cut = source_ids[:, : self.max_source_length]
+        places = tf.ragged.range(cut.row_lengths()).flat_values
+        last = tf.equal(places, self.max_source_length - 1)
+        return cut.with_flat_values(tf.where(last, END_ID, cut.flat_values))
 
     def _bounded(self, limits: tf.Tensor) -> tf.Tensor:
         """Keeps lengths within a learned table of positions (the start token takes one)."""

@@ -1,0 +1,108 @@
+"""Counts updates and batches, and ends the training at its limits or when it is interrupted."""
+
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import keras
+
+from tf_transformer.callbacks.state import TrainingState
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Whichever comes first ends the training; None is no limit."""
+
+    steps: int | None = None
+    epochs: float | None = None
+    minutes: float | None = None
+
+
+class Interruption:
+    """Ctrl-C and SIGTERM ask the training to save and stop; a second one stops at once.
+
+    Attributes:
+        signal: The signal received, None before.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> "Interruption":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._previous[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, _: FrameType | None) -> None:
+        if self.signal is not None:
+            raise KeyboardInterrupt
+        self.signal = number
+
+
+class Advance(keras.callbacks.Callback):
+    """Moves the state on after each batch; the first callback of the list.
+
+    Args:
+        state: Moved on in place.
+        batches_in: Number of batches in the plan of an epoch.
+        limits: When training is complete.
+        interruption: Asked after each batch.
+    """
+
+    def __init__(
+        self,
+        state: TrainingState,
+        batches_in: Callable[[int], int],
+        limits: Limits,
+        interruption: Interruption,
+    ) -> None:
+        super().__init__()
+        self.state = state
+        self.batches_in = batches_in
+        self.limits = limits
+        self.interruption = interruption
+        self._tick = 0.0
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self._tick = time.monotonic()
+
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        # What lies between the end of a batch and the begin of the next is validation and saving.
+        now = time.monotonic()
+        self.state.seconds += now - self._tick
+        self._tick = now
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        state = self.state
+        step = int(self.model.optimizer.iterations.numpy())
+        state.skipped += int(step == state.step)
+        state.step = step
+        state.batch += 1
+        if state.batch >= self.batches_in(state.epoch):
+            state.epoch, state.batch = state.epoch + 1, 0
+        now = time.monotonic()
+        state.seconds += now - self._tick
+        state.interval_seconds += now - self._tick
+        self._tick = now
+        state.ended = self._reached()
+        if state.ended or self.interruption.signal is not None:
+            self.model.stop_training = True
+
+    def _reached(self) -> str | None:
+        state, limits = self.state, self.limits
+        epochs = state.epoch + state.batch / self.batches_in(state.epoch)
+        if limits.steps is not None and state.step >= limits.steps:
+            return "steps"
+        if limits.epochs is not None and epochs >= limits.epochs:
+            return "epochs"
+        if limits.minutes is not None and state.seconds >= 60 * limits.minutes:
+            return "minutes"
+        return None

@@ -1,0 +1,66 @@
+"""Saves all that continuing needs, at validations, on the clock, and when the training stops."""
+
+from typing import Any
+
+import keras
+
+from tf_transformer.callbacks.state import TrainingState
+from tf_transformer.checkpoints import CheckpointStore, step_name
+
+
+class Checkpointing(keras.callbacks.Callback):
+    """Writes checkpoints; stands after ``Validation`` in the list, so that a due validation is in them.
+
+    Args:
+        state: Saved with each checkpoint.
+        store: The run's checkpoints.
+        every: Updates between two checkpoints, beside those at each validation; None is none.
+        keep: Validation checkpoints that stay on disk, for averaging; the best and the last always do.
+    """
+
+    def __init__(self, state: TrainingState, store: CheckpointStore, every: int | None, keep: int) -> None:
+        super().__init__()
+        self.state = state
+        self.store = store
+        self.every = every
+        self.keep = keep
+        self._saved = state.step
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        state = self.state
+        due = state.validated == state.step or (self.every is not None and state.step % self.every == 0)
+        if (due and state.step > self._saved) or self.model.stop_training:
+            self.save()
+
+    def save(self) -> None:
+        """Writes the checkpoint of this moment, then the index, then removes what it no longer names."""
+        state, index = self.state, self.store.index()
+        weights, training = split_variables(self.model)
+        self.store.write(step_name(state.step), weights, training, state.to_json())
+        index.last = state.step
+        index.best = state.best_step
+        if state.validated == state.step and state.step not in index.kept:
+            index.kept = [*index.kept, state.step][-self.keep :] if self.keep else []
+        self.store.write_index(index)
+        self._saved = state.step
+
+
+def split_variables(training_model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The weights of the model by path, and everything else that training changes.
+
+    Args:
+        training_model: A compiled :class:`~tf_transformer.training_step.TrainingModel`.
+
+    Returns:
+        ``weights`` and ``training``, NumPy arrays by variable path; ``training`` holds the optimizer
+        (and loss scale), the dropout seeds and the sums of the running interval.
+    """
+    weights = {variable.path: variable.numpy() for variable in training_model.model.weights}
+    return weights, {name: variable.numpy() for name, variable in training_variables(training_model).items()}
+
+
+def training_variables(training_model: Any) -> dict[str, Any]:
+    """Variables of a compiled training model that are not the model's weights, by path."""
+    weights = {id(variable) for variable in training_model.model.weights}
+    others = [*training_model.variables, *training_model.optimizer.variables]
+    return {variable.path: variable for variable in others if id(variable) not in weights}

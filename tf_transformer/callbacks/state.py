@@ -1,0 +1,46 @@
+"""Where a training stands: what the callbacks share, and what a checkpoint keeps of it."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+
+@dataclass
+class TrainingState:
+    """The counters of one training, over all the pieces it ran in.
+
+    Args:
+        step: Optimizer updates taken.
+        epoch: Epoch of the next batch, from 0.
+        batch: Place of the next batch in that epoch's plan, from 0.
+        seconds: Training time of all pieces, validation included.
+        interval_seconds: Time spent in updates since the last validation.
+        best: Best value of the measure that ``best`` is chosen by; None before the first validation.
+        best_step: The step that reached it.
+        waited: Validations since then.
+        skipped: Updates that changed nothing, over the whole training.
+        validated: Step of the last validation.
+        ended: Why training is complete (``"steps"``, ``"epochs"``, ``"minutes"``, ``"early stopping"``);
+            None while it is not.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    seconds: float = 0.0
+    interval_seconds: float = 0.0
+    best: float | None = None
+    best_step: int | None = None
+    waited: int = 0
+    skipped: int = 0
+    validated: int = 0
+    ended: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a checkpoint."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "TrainingState":
+        """Reads what ``to_json`` wrote; other keys of a checkpoint's state are left alone."""
+        names = {entry.name for entry in fields(cls)}
+        return cls(**{name: value for name, value in values.items() if name in names})

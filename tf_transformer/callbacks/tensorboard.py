@@ -1,0 +1,88 @@
+"""TensorBoard events of a run: training and validation on one axis, the optimizer updates.
+
+Tags: ``loss``, ``perplexity``, ``learning_rate``, ``speed/…`` and ``padding/…`` under ``tensorboard/train``;
+``loss``, ``perplexity``, ``accuracy``, ``bleu``, ``chrf`` and the text ``samples`` under ``tensorboard/dev``.
+The same tag in both lies in one chart.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tf_transformer.callbacks.state import TrainingState
+from tf_transformer.callbacks.validation import Outcome, Sample
+
+TRAINING_TAGS = {
+    "gradient_norm": "gradient_norm",
+    "skipped_updates": "skipped_updates",
+    "target_padding": "padding/target_share",
+    "source_padding": "padding/source_share",
+    "target_tokens_per_second": "speed/target_tokens_per_second",
+    "source_tokens_per_second": "speed/source_tokens_per_second",
+}
+"""Figures of the training side that are written at each validation, with their tags."""
+
+
+class TensorBoardEvents(keras.callbacks.Callback):
+    """Writes scalars of training every few updates, and all figures at each validation.
+
+    Args:
+        state: Read for the step.
+        folder: ``tensorboard/`` of the run.
+        every: Updates between two points of the training curves.
+    """
+
+    def __init__(self, state: TrainingState, folder: Path, every: int = 20) -> None:
+        super().__init__()
+        self.state = state
+        self.every = every
+        self.train = tf.summary.create_file_writer(str(folder / "train"))
+        self.dev = tf.summary.create_file_writer(str(folder / "dev"))
+        self._written = state.step
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        step = self.state.step
+        if step % self.every or step == self._written or logs is None:
+            return
+        self._written = step
+        with self.train.as_default(step=step):
+            tf.summary.scalar("loss", logs["loss"])
+            tf.summary.scalar("learning_rate", self.model.optimizer.learning_rate)
+            scale = getattr(self.model.optimizer, "dynamic_scale", None)
+            if scale is not None:
+                tf.summary.scalar("loss_scale", scale)
+
+    def on_validation(self, record: dict[str, Any], outcome: Outcome) -> None:
+        """Writes the figures of one validation and its samples."""
+        with self.train.as_default(step=self.state.step):
+            for name, tag in TRAINING_TAGS.items():
+                tf.summary.scalar(tag, record[name])
+        with self.dev.as_default(step=self.state.step):
+            for name, value in outcome.figures.items():
+                tf.summary.scalar(name.removeprefix("val_"), value)
+            if outcome.samples:
+                tf.summary.text("samples", _table(outcome.samples))
+        self.train.flush()
+        self.dev.flush()
+
+    def write_text(self, tag: str, text: str) -> None:
+        """Writes a text that belongs to the whole run, such as the recipe."""
+        with self.train.as_default(step=0):
+            tf.summary.text(tag, f"```\n{text}\n```")
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        self.train.close()
+        self.dev.close()
+
+
+def _table(samples: Sequence[Sample]) -> str:
+    """Samples as a Markdown table."""
+
+    def cell(text: str) -> str:
+        return text.replace("|", "\\|").replace("\n", " ")
+
+    rows = [f"| {cell(s.source)} | {cell(s.reference)} | {cell(s.output)} |" for s in samples]
+    return "\n".join(["| source | reference | output |", "| --- | --- | --- |", *rows])

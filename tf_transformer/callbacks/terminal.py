@@ -1,0 +1,119 @@
+"""What a person sees while a model trains: one live line, and a line for each validation, on stderr."""
+
+import sys
+import time
+from typing import Any
+
+import keras
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from tf_transformer.callbacks.advance import Limits
+from tf_transformer.callbacks.state import TrainingState
+from tf_transformer.callbacks.validation import Outcome
+
+HEADINGS = (
+    ("step", "update", 9, "{:,}"),
+    ("loss", "loss", 8, "{:.3f}"),
+    ("val_loss", "dev loss", 9, "{:.3f}"),
+    ("val_perplexity", "dev ppl", 8, "{:.2f}"),
+    ("val_accuracy", "accuracy", 9, "{:.1%}"),
+    ("val_bleu", "BLEU", 7, "{:.2f}"),
+    ("target_tokens_per_second", "tokens/s", 9, "{:,.0f}"),
+    ("seconds", "time", 8, "clock"),
+)
+"""Columns of the validation table: figure, heading, width, format."""
+
+
+class Terminal(keras.callbacks.Callback):
+    """Shows the progress of a training.
+
+    Args:
+        state: Read for step and time.
+        limits: What the bar runs towards.
+        batches_in_epoch: Batches of an epoch, to say how far an epoch limit is away.
+        quiet: Shows nothing.
+    """
+
+    def __init__(
+        self, state: TrainingState, limits: Limits, batches_in_epoch: int, *, quiet: bool = False
+    ) -> None:
+        super().__init__()
+        self.state = state
+        self.limits = limits
+        self.batches_in_epoch = batches_in_epoch
+        self.quiet = quiet
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._headed = False
+        self._tokens, self._since = 0.0, 0.0
+        self._speed = ""
+
+    def say(self, line: str) -> None:
+        """Prints one line above the bar, unless quiet."""
+        if not self.quiet:
+            self.console.print(line, markup=False)
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self._tokens, self._since = self.model.interval()["target_tokens"], time.monotonic()
+        if self.quiet or not sys.stderr.isatty():
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=self.console, transient=True)
+        self._task = self._bar.add_task("starting", total=1.0, completed=self._done())
+        self._bar.start()
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        if self._bar is None or self._task is None or logs is None or self.state.step % 5:
+            return
+        done = self._done()
+        left = f" · {clock(self.state.seconds * (1 - done) / done)} left" if 0 < done < 1 else ""
+        line = f"update {self.state.step:,} · loss {float(logs['loss']):.3f} · {self._tokens_per_second()}{left}"
+        self._bar.update(self._task, description=line, completed=done)
+
+    def on_validation(self, record: dict[str, Any], outcome: Outcome) -> None:
+        """Prints one row of the table."""
+        if not self._headed:
+            self._headed = True
+            self.say("".join(heading.rjust(width) for _, heading, width, _ in HEADINGS))
+        self.say("".join(_cell(record.get(name), width, form) for name, _, width, form in HEADINGS))
+        self._tokens, self._since = 0.0, time.monotonic()
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _done(self) -> float:
+        """Share of the work that is done, by the limit that is nearest."""
+        state, limits = self.state, self.limits
+        epochs = state.epoch + state.batch / max(self.batches_in_epoch, 1)
+        shares = [
+            done / limit
+            for done, limit in (
+                (state.step, limits.steps),
+                (epochs, limits.epochs),
+                (state.seconds / 60, limits.minutes),
+            )
+            if limit
+        ]
+        return min(1.0, max(shares, default=0.0))
+
+    def _tokens_per_second(self) -> str:
+        tokens, now = self.model.interval()["target_tokens"], time.monotonic()
+        if now - self._since >= 1 or not self._speed:
+            self._speed = f"{(tokens - self._tokens) / max(now - self._since, 1e-9):,.0f} tokens/s"
+            self._tokens, self._since = tokens, now
+        return self._speed
+
+
+def clock(seconds: float) -> str:
+    """Seconds as ``h:mm:ss`` or ``m:ss``."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _cell(value: float | None, width: int, form: str) -> str:
+    text = "-" if value is None else clock(value) if form == "clock" else form.format(value)
+    return text.rjust(width)

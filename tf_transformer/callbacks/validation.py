@@ -1,0 +1,127 @@
+"""Every N updates: the whole dev set, by loss and by real decoding, into ``metrics.jsonl``."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import keras
+
+from tf_transformer.callbacks.state import TrainingState
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One dev sentence as the model translates it now."""
+
+    source: str
+    reference: str
+    output: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one validation found: figures named ``val_…``, and a few translations to look at."""
+
+    figures: dict[str, float]
+    samples: Sequence[Sample] = ()
+
+
+class Listener(Protocol):
+    """Who is told of each validation: the terminal, TensorBoard, the run folder."""
+
+    def on_validation(self, record: dict[str, Any], outcome: Outcome) -> None:
+        """Receives the line of ``metrics.jsonl`` and the whole outcome."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What the best checkpoint is chosen by.
+
+    Args:
+        name: A figure of the validation, such as ``"val_bleu"``.
+        higher_is_better: False for losses.
+    """
+
+    name: str
+    higher_is_better: bool
+
+    def improves(self, value: float, best: float | None) -> bool:
+        """Whether ``value`` is better than the best so far; never for NaN."""
+        if value != value:
+            return False
+        return best is None or (value > best if self.higher_is_better else value < best)
+
+
+class Validation(keras.callbacks.Callback):
+    """Validates, remembers the best step, and stops when it has not improved for long.
+
+    Args:
+        state: Shared; ``best``, ``best_step``, ``waited`` and ``validated`` are written here.
+        every: Updates between two validations.
+        validate: Runs one, on the weights of the model in training.
+        measure: What ``best`` means.
+        rate: Learning rate of an update, by its number from 1.
+        patience: Validations without improvement that end training; None never does.
+        listeners: Told of each validation, in order.
+    """
+
+    def __init__(
+        self,
+        state: TrainingState,
+        every: int,
+        validate: Callable[[], Outcome],
+        measure: Measure,
+        rate: Callable[[int], float],
+        patience: int | None = None,
+        listeners: Sequence[Listener] = (),
+    ) -> None:
+        super().__init__()
+        self.state = state
+        self.every = every
+        self.validate = validate
+        self.measure = measure
+        self.rate = rate
+        self.patience = patience
+        self.listeners = listeners
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        state = self.state
+        # A skipped update leaves the step where it was: `validated` keeps it from being validated twice.
+        if state.step > state.validated and (state.step % self.every == 0 or state.ended):
+            self._run()
+
+    def _run(self) -> None:
+        state = self.state
+        outcome = self.validate()
+        value = outcome.figures[self.measure.name]
+        if self.measure.improves(value, state.best):
+            state.best, state.best_step, state.waited = value, state.step, 0
+        else:
+            state.waited += 1
+        state.validated = state.step
+        if self.patience is not None and state.waited >= self.patience and state.ended is None:
+            state.ended = "early stopping"
+            self.model.stop_training = True
+        record = {**self._training_figures(), **outcome.figures}
+        for listener in self.listeners:
+            listener.on_validation(record, outcome)
+        self.model.clear_interval()
+        state.interval_seconds = 0.0
+
+    def _training_figures(self) -> dict[str, Any]:
+        sums, state = self.model.interval(), self.state
+        tokens, updates = max(sums["target_tokens"], 1.0), max(sums["updates"], 1.0)
+        seconds = max(state.interval_seconds, 1e-9)
+        return {
+            "step": state.step,
+            "epoch": state.epoch,
+            "loss": sums["loss_sum"] / tokens,
+            "learning_rate": self.rate(state.step),
+            "gradient_norm": sums["gradient_norm_sum"] / updates,
+            "skipped_updates": state.skipped,
+            "target_padding": 1.0 - sums["target_tokens"] / max(sums["target_positions"], 1.0),
+            "source_padding": 1.0 - sums["source_tokens"] / max(sums["source_positions"], 1.0),
+            "target_tokens_per_second": sums["target_tokens"] / seconds,
+            "source_tokens_per_second": sums["source_tokens"] / seconds,
+            "seconds": state.seconds,
+        }

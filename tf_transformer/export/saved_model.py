@@ -1,0 +1,113 @@
+"""SavedModels: a task as a folder that takes strings and returns strings, anywhere TensorFlow runs.
+
+::
+
+    DIR/<version>/
+      saved_model.pb  variables/  assets/  fingerprint.pb
+      manifest.json        what it is, what it needs, and that it was verified
+
+A version is written aside, verified in a clean process, and only then renamed into place.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from tf_transformer.errors import ExportError
+from tf_transformer.export.verification import verify
+from tf_transformer.files import sync_folder
+from tf_transformer.manifest import Manifest, write_manifest
+from tf_transformer.tasks.translate import Translator
+
+
+class ServedTranslator(tf.Module):
+    """What is saved: the translator's variables and vocabulary, and its two signatures."""
+
+    def __init__(self, task: Translator) -> None:
+        super().__init__(name="served_translator")
+        self.task = task
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def serving_default(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The best translation of each text."""
+        answer = self.task.answer(text, self.task.options)
+        return {name: answer[name][:, 0] for name in ("text", "score", "log_probability")}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def n_best(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        """All hypotheses of the beam, best first."""
+        answer = self.task.answer(text, self.task.options)
+        return {name: answer[name] for name in ("text", "score")}
+
+
+def export_saved_model(
+    task: Translator, folder: Path, *, samples: Sequence[str], facts: Mapping[str, Any]
+) -> tuple[Path, Manifest]:
+    """Writes ``task`` as the next version under ``folder``, verified in a clean process.
+
+    Args:
+        task: A trained translator in float32.
+        folder: The export's folder; versions are its numbered subfolders.
+        samples: Source sentences that the reloaded model must translate as the task does.
+        facts: Fields of the manifest that the run knows (versions, recipe digest, checkpoint, …).
+
+    Returns:
+        The folder of the new version, and its manifest.
+
+    Raises:
+        ExportError: When the folder cannot be written or the reloaded model answers differently;
+            nothing is left behind then.
+    """
+    version = next_version(folder)
+    aside = folder / f".{version}.writing"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(aside, ignore_errors=True)
+        served = ServedTranslator(task)
+        signatures = {"serving_default": served.serving_default, "n_best": served.n_best}
+        tf.saved_model.save(served, str(aside), signatures=signatures)
+        modules = ["tensorflow_text"] if task.preprocessor.custom_ops else []
+        report = verify(aside, task, samples, modules)
+        manifest = Manifest(
+            task="translate",
+            signatures=sorted(signatures),
+            source_vocabulary_size=task.preprocessor.source_vocabulary_size,
+            target_vocabulary_size=task.preprocessor.target_vocabulary_size,
+            custom_ops=report.custom_ops,
+            python_modules=modules,
+            verification=report.summary,
+            **facts,
+        )
+        write_manifest(aside, manifest)
+        sync_folder(aside)
+        aside.rename(folder / str(version))
+        sync_folder(folder)
+    except OSError as error:
+        raise ExportError(f"{folder}: cannot write the export ({error})") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return folder / str(version), manifest
+
+
+def next_version(folder: Path) -> int:
+    """One more than the highest numbered version in ``folder``, 1 where there is none."""
+    if not folder.is_dir():
+        return 1
+    return max((int(path.name) for path in folder.iterdir() if path.name.isdecimal()), default=0) + 1
+
+
+def newest_version(folder: Path) -> Path:
+    """The folder of the highest version of an export; ``folder`` itself when it is a version.
+
+    Raises:
+        ExportError: When there is no exported model.
+    """
+    if (folder / "saved_model.pb").is_file():
+        return folder
+    version = next_version(folder) - 1
+    if not (folder / str(version) / "saved_model.pb").is_file():
+        raise ExportError(f"{folder}: no exported model (a folder with a numbered version) is here")
+    return folder / str(version)

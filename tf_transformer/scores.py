@@ -1,0 +1,89 @@
+"""Scores of finished answers, by sacreBLEU, with the signatures that make them comparable."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+TOKENIZERS = ("13a", "zh", "char", "intl", "none", "flores101", "flores200")
+"""The names of sacreBLEU's tokenizers that ``evaluation.tokenize`` takes."""
+
+
+@dataclass(frozen=True)
+class TranslationScores:
+    """What a set of translations scores.
+
+    Args:
+        values: Figures by name: ``bleu``, ``chrf`` and, when all were asked for, ``ter``,
+            ``exact_match`` (per cent of lines equal to a reference), ``bleu_low`` and ``bleu_high``
+            (95 % interval by bootstrap), ``hypothesis_length`` and ``reference_length`` in BLEU's tokens.
+        signatures: sacreBLEU's signature of each measure that has one.
+    """
+
+    values: dict[str, float]
+    signatures: dict[str, str]
+
+
+def score_translations(
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    tokenize: str = "13a",
+    complete: bool = True,
+    bootstrap: int = 1000,
+) -> TranslationScores:
+    """Scores translations against one or more references each.
+
+    Args:
+        hypotheses: One translation a sentence.
+        references: One list a reference set, each as long as ``hypotheses``.
+        tokenize: sacreBLEU's tokenizer for BLEU; ``"none"`` is for text that is tokenized already.
+        complete: Adds TER, exact matches and the bootstrap interval, which take seconds.
+        bootstrap: Resamples of the interval.
+
+    Raises:
+        ValueError: When the numbers of hypotheses and references differ, or there are none.
+    """
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    _check(hypotheses, references)
+    # Text tokenized beforehand is meant here; sacreBLEU would otherwise warn about it.
+    bleu = BLEU(tokenize=tokenize, force=tokenize == "none")
+    chrf = CHRF()
+    sets = [list(reference) for reference in references]
+    result: Any = bleu.corpus_score(list(hypotheses), sets, n_bootstrap=bootstrap if complete else 1)
+    values = {
+        "bleu": result.score,
+        "chrf": chrf.corpus_score(list(hypotheses), sets).score,
+        "hypothesis_length": float(result.sys_len),
+        "reference_length": float(result.ref_len),
+    }
+    signatures = {"bleu": str(bleu.get_signature()), "chrf": str(chrf.get_signature())}
+    if complete:
+        ter = TER()
+        values["ter"] = ter.corpus_score(list(hypotheses), sets).score
+        signatures["ter"] = str(ter.get_signature())
+        values["exact_match"] = exact_match(hypotheses, references)
+        values["bleu_low"], values["bleu_high"] = result.score, result.score
+        if len(hypotheses) > 1 and bootstrap > 1:
+            values["bleu_low"] = result._mean - result._ci
+            values["bleu_high"] = result._mean + result._ci
+    return TranslationScores(values, signatures)
+
+
+def exact_match(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """Per cent of the hypotheses that equal one of their references, letter by letter."""
+    _check(hypotheses, references)
+    hits = sum(
+        hypothesis in alternatives
+        for hypothesis, alternatives in zip(hypotheses, zip(*references, strict=True), strict=True)
+    )
+    return 100.0 * hits / len(hypotheses)
+
+
+def _check(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    counts = [len(reference) for reference in references]
+    if not hypotheses or not counts or any(count != len(hypotheses) for count in counts):
+        raise ValueError(
+            "Each reference set must have one line for each hypothesis, and there must be at least one. "
+            f"Received: {len(hypotheses)} hypotheses, reference sets of {counts} lines"
+        )
