@@ -109,7 +109,7 @@ class CheckpointStore:
             write_json(aside / STATE, {**(state or {}), "sha256": checksums})
             sync_folder(aside)
             self._put_in_place(aside, self.folder / name)
-        except OSError:
+        except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
 

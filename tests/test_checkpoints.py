@@ -1,0 +1,127 @@
+"""Checkpoints are whole or absent, verified when read, and averaged exactly."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tf_transformer.checkpoints import CheckpointStore, Index, step_name
+from tf_transformer.errors import RunError
+
+
+def store_with(folder: Path, *steps: int) -> CheckpointStore:
+    """A store whose weights at a step are that number."""
+    store = CheckpointStore(folder / "checkpoints")
+    for step in steps:
+        weights = {"a/kernel": np.full((2, 3), step, np.float32), "b": np.array(step, np.float32)}
+        store.write(step_name(step), weights, {"adam/m": np.array([step])}, {"step": step})
+    store.write_index(Index(last=max(steps), best=min(steps), kept=list(steps)))
+    return store
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    checkpoint = store_with(tmp_path, 3, 5).read("step-00000005")
+    assert checkpoint.state["step"] == 5
+    np.testing.assert_array_equal(checkpoint.weights["a/kernel"], np.full((2, 3), 5, np.float32))
+    np.testing.assert_array_equal(checkpoint.training["adam/m"], [5])
+
+
+def test_best_last_average_and_steps_are_found_by_name(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3, 5)
+    assert [store.resolve(name) for name in ("best", "last", "5")] == [step_name(3), step_name(5), step_name(5)]
+    with pytest.raises(RunError, match=r"no checkpoint average; make it with .*Steps there: 3, 5"):
+        store.resolve("average")
+    with pytest.raises(RunError, match="no checkpoint 4. Steps there: 3, 5"):
+        store.resolve("4")
+    with pytest.raises(RunError, match="must be best, last, average or a step. Received: newest"):
+        store.resolve("newest")
+
+
+def test_an_untrained_run_has_no_checkpoint(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path)
+    assert store.newest() == (None, [])
+    with pytest.raises(RunError, match="holds no checkpoint; train it first"):
+        store.resolve("best")
+
+
+@pytest.mark.parametrize("damage", ["cut", "altered", "missing", "no state"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path: Path, damage: str) -> None:
+    store = store_with(tmp_path, 3, 5)
+    folder = store.folder / step_name(5)
+    weights = folder / "weights.npz"
+    content = weights.read_bytes()
+    if damage == "cut":
+        weights.write_bytes(content[: len(content) // 2])
+    elif damage == "altered":
+        weights.write_bytes(content[:-9] + b"\x01" + content[-8:])
+    elif damage == "missing":
+        weights.unlink()
+    else:
+        (folder / "state.json").write_text("{")
+    checkpoint, damaged = store.newest()
+    assert checkpoint is not None
+    assert checkpoint.name == step_name(3)
+    assert len(damaged) == 1
+    assert "step-00000005: damaged checkpoint" in damaged[0]
+
+
+def test_nothing_whole_is_an_error(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3)
+    (store.folder / step_name(3) / "state.json").unlink()
+    with pytest.raises(RunError, match="no checkpoint can be read: .*step-00000003"):
+        store.newest()
+
+
+def test_the_index_decides_what_stays(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 2, 3, 5, 7)
+    store.write_index(Index(last=7, best=2, kept=[5, 7]))
+    assert sorted(path.name for path in store.folder.glob("step-*")) == [step_name(step) for step in (2, 5, 7)]
+
+
+def test_a_failed_write_leaves_the_checkpoint_before_intact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_with(tmp_path, 3)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space left"):
+        store.write(step_name(4), {"a": np.zeros(1)})
+    assert [path.name for path in store.folder.iterdir() if path.is_dir()] == [step_name(3)]
+    assert store.read(step_name(3)).state["step"] == 3
+
+
+def test_writing_again_replaces(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3)
+    store.write("average", {"a": np.array(1.0)})
+    store.write("average", {"a": np.array(2.0)})
+    assert store.read("average").weights["a"] == 2.0
+    assert not list(store.folder.glob(".*"))
+
+
+def test_the_average_is_the_mean(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3, 5, 10)
+    weights = store.average([3, 5, 10])
+    np.testing.assert_array_equal(weights["a/kernel"], np.full((2, 3), 6, np.float32))
+    assert weights["b"].dtype == np.float32
+    with pytest.raises(RunError, match="no kept checkpoint to average"):
+        store.average([])
+
+
+def test_checkpoints_of_other_weights_are_not_averaged(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3)
+    store.write(step_name(5), {"other": np.zeros(2)})
+    with pytest.raises(RunError, match="steps 3 and 5 hold different weights"):
+        store.average([3, 5])
+
+
+def test_an_unreadable_index_is_named(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3)
+    (store.folder / "index.json").write_text('{"first": 1}')
+    with pytest.raises(RunError, match=r"index\.json: not a readable checkpoint index"):
+        store.index()
+    shutil.rmtree(store.folder)
+    assert store.index() == Index()

@@ -1,0 +1,99 @@
+"""How good a translator is: teacher-forced loss of a set, and the scores of its real translations."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tf_transformer.losses import smoothed_cross_entropy
+from tf_transformer.presets import PAD_ID
+from tf_transformer.scores import TranslationScores, score_translations
+from tf_transformer.tasks.translate import Translator
+
+Batch = tuple[dict[str, tf.Tensor], tf.Tensor]
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """A dev or test set, as text and as batches of ids.
+
+    Args:
+        name: What its figures are called by.
+        sources: Source sentences.
+        references: One list a reference set.
+        batches: The same pairs, encoded; every pair exactly once.
+    """
+
+    name: str
+    sources: Sequence[str]
+    references: Sequence[Sequence[str]]
+    batches: Sequence[Batch]
+
+
+class TeacherForced:
+    """Loss, perplexity and accuracy of a model on given targets.
+
+    Args:
+        model: Maps inputs to logits ``[B, T, V]``.
+        label_smoothing: That of training, so that ``loss`` is comparable to the training loss;
+            ``perplexity`` is the exponential of the unsmoothed cross-entropy.
+    """
+
+    def __init__(self, model: Any, label_smoothing: float) -> None:
+        self.model = model
+        self.label_smoothing = label_smoothing
+        self._sums = tf.function(self._batch_sums, reduce_retracing=True)
+
+    def __call__(self, batches: Iterable[Batch]) -> dict[str, float]:
+        """Figures over all real tokens of ``batches``: ``loss``, ``perplexity`` and ``accuracy``."""
+        totals = [0.0, 0.0, 0.0, 0.0]
+        for inputs, labels in batches:
+            sums = self._sums(inputs, labels).numpy()
+            totals = [total + float(value) for total, value in zip(totals, sums, strict=True)]
+        tokens, smoothed, plain, hits = totals
+        if tokens == 0:
+            raise ValueError("The batches to evaluate must hold at least one real token. Received: none")
+        # Beyond e^700 a float overflows; such a perplexity says no more than "infinite".
+        perplexity = math.exp(min(plain / tokens, 700.0))
+        return {"loss": smoothed / tokens, "perplexity": perplexity, "accuracy": hits / tokens}
+
+    def _batch_sums(self, inputs: dict[str, tf.Tensor], labels: tf.Tensor) -> tf.Tensor:
+        logits = self.model(inputs, training=False)
+        plain = tf.reduce_sum(smoothed_cross_entropy(labels, logits, 0.0, PAD_ID))
+        smoothed = tf.reduce_sum(smoothed_cross_entropy(labels, logits, self.label_smoothing, PAD_ID))
+        hits = tf.equal(tf.argmax(logits, axis=-1, output_type=labels.dtype), labels) & (labels != PAD_ID)
+        counts = [tf.math.count_nonzero(labels), tf.math.count_nonzero(hits)]
+        tokens, correct = (tf.cast(count, tf.float64) for count in counts)
+        return tf.stack([tokens, tf.cast(smoothed, tf.float64), tf.cast(plain, tf.float64), correct])
+
+
+def translate_and_score(
+    task: Translator,
+    sources: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    tokenize: str,
+    complete: bool = True,
+    **search: Any,
+) -> tuple[list[str], TranslationScores]:
+    """Translates by real search, then scores the text as sacreBLEU does.
+
+    References pass the same normalizer as sources did, so that a normal form or lower-casing that the
+    recipe asks for does not count as an error.
+
+    Args:
+        task: The translator.
+        sources: Source sentences.
+        references: One list a reference set, each as long as ``sources``.
+        tokenize: sacreBLEU's tokenizer.
+        complete: Also TER, exact matches and the bootstrap interval.
+        **search: Search options that differ from the task's own.
+
+    Returns:
+        The translations, in order, and their scores.
+    """
+    translations = task.translate(sources, **search)
+    normalized = [task.preprocessor.normalize(reference) for reference in references]
+    return translations, score_translations(translations, normalized, tokenize=tokenize, complete=complete)
