@@ -1,0 +1,135 @@
+"""What the keys of a recipe are made of: the section class, the kinds of value, and the marks on each key."""
+
+import math
+import os.path
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+Midway = Literal["free", "logged", "refused"]
+"""What a changed value does to a half-done run: taken; taken and logged as an event; refused."""
+
+MOST_UPDATES = 10**9
+MOST_PIECES = 10**6
+
+
+class Section(BaseModel):
+    """A frozen group of keys; unknown keys, wrong types and numbers that are not finite are faults."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=False
+    )
+
+
+def key(
+    default: Any,
+    help: str,
+    *,
+    midway: Midway,
+    factory: Callable[[dict[str, Any]], Any] | None = None,
+    example: Any = None,
+    **rules: Any,
+) -> Any:
+    """Declares one key: default, help, rules and what a change midway means, each written only here.
+
+    Args:
+        default: The value when the key is left out; ``...`` makes the key required.
+        help: One line for the commented recipe, the JSON Schema and editors.
+        midway: What a change does to a half-done run.
+        factory: Makes the default out of the section's keys above, in place of ``default``.
+        example: What the commented recipe shows where the default says nothing.
+        **rules: Pydantic's bounds, such as ``gt`` and ``le``.
+    """
+    extra: dict[str, Any] = (
+        {"midway": midway} if example is None else {"midway": midway, "examples": [example]}
+    )
+    if factory is not None:
+        return Field(default_factory=factory, description=help, json_schema_extra=extra, **rules)
+    return Field(default, description=help, json_schema_extra=extra, **rules)
+
+
+class CommandLineText(str):
+    """Text from an override: a path in it starts at the current folder, not at the recipe's."""
+
+    __slots__ = ()
+
+
+def _whole(value: Any) -> Any:
+    """Takes ``1e4`` for 10000: YAML reads it as a float."""
+    return int(value) if isinstance(value, float) and math.isfinite(value) and value.is_integer() else value
+
+
+def _flag(value: Any) -> Any:
+    """Takes YAML 1.1's other words for true and false where a truth value is wanted, and only there."""
+    words = {"yes": True, "on": True, "no": False, "off": False}
+    return words.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def _data_file(value: Any, info: ValidationInfo) -> Any:
+    """Makes a path absolute, and a file that is missing a fault."""
+    if isinstance(value, Path):
+        return value
+    if not isinstance(value, str):
+        raise PydanticCustomError("text", "must be a file's path, as text")
+    if not value or "\0" in value:
+        raise PydanticCustomError("text", "must be a file's path, not empty")
+    context = info.context or {}
+    base = Path.cwd() if isinstance(value, CommandLineText) else Path(context.get("folder", Path.cwd()))
+    # normpath, not resolve: a link stays the name under which its owner knows the file.
+    path = Path(os.path.normpath((base / Path(value).expanduser()).absolute()))
+    if context.get("check_files", True):
+        _check_file(path)
+    return path
+
+
+def _check_file(path: Path) -> None:
+    try:
+        there, folder = path.exists(), path.is_dir()
+    except OSError as error:
+        raise PydanticCustomError("file", "cannot be looked at ({why})", {"why": error.strerror}) from None
+    if folder:
+        raise PydanticCustomError("file", "must be a file, and {path} is a folder", {"path": str(path)})
+    if not there:
+        raise PydanticCustomError("file", "there is no file {path}", {"path": str(path)})
+
+
+def _encoding(value: Any) -> Any:
+    """Lets through the names of encodings from bytes to text that Python knows."""
+    if not isinstance(value, str):
+        return value
+    try:
+        b"".decode(value)  # codecs.lookup would also find base64 and the like
+    except (LookupError, ValueError):
+        raise PydanticCustomError(
+            "encoding", "must be a text encoding that Python knows, such as utf-8 or latin-1"
+        ) from None
+    return value
+
+
+def _column(value: Any) -> Any:
+    """Lets through a name that is not empty, or a number from 1."""
+    good = (
+        value >= 1
+        if isinstance(value, int) and not isinstance(value, bool)
+        else isinstance(value, str) and value
+    )
+    if not good:
+        raise PydanticCustomError("column", "must be a column's name, or its number from 1")
+    return value
+
+
+def one_or_list(value: Any) -> str:
+    """Tells a list from a single value."""
+    return "<list>" if isinstance(value, list | tuple) else "<one>"
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Flag = Annotated[bool, BeforeValidator(_flag)]
+DataFile = Annotated[Path, BeforeValidator(_data_file)]
+Column = Annotated[str | int, BeforeValidator(_column)]
+Encoding = Annotated[str, BeforeValidator(_encoding)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=60)]
+NormalForm = Literal["none", "nfc", "nfkc"]
