@@ -1,0 +1,7 @@
+"""Strings to ids and back, inside the graph."""
+
+from tf_transformer.text.normalizer import Normalizer
+from tf_transformer.text.preprocessor import Preprocessor
+from tf_transformer.text.tokenizers import Tokenizer, import_tokenizer, load_tokenizer, train_tokenizer
+
+__all__ = ["Normalizer", "Preprocessor", "Tokenizer", "import_tokenizer", "load_tokenizer", "train_tokenizer"]

@@ -1,0 +1,259 @@
+"""Strings to what a model takes, and ids to strings: the one place where targets are shifted."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import tensorflow as tf
+
+from tf_transformer.errors import TextError
+from tf_transformer.presets import END_ID, START_ID
+from tf_transformer.text import storage
+from tf_transformer.text.normalizer import Normalizer
+from tf_transformer.text.tokenizers import Tokenizer, Unknown, load_tokenizer, train_tokenizer
+
+MANIFEST: Final = "preprocessor.json"
+
+
+class Preprocessor(tf.Module):
+    """Normalises, tokenises and pads both sides; saved with the model that it feeds.
+
+    Shapes: B batch, S source length, T target length. Ids are int32.
+
+    Args:
+        source_tokenizer: The tokenizer of the source side.
+        target_tokenizer: The tokenizer of the target side; `None`: the source's, one vocabulary for both.
+        normalizer: What is done to text first; `None`: `Normalizer()`.
+
+    Example:
+
+    >>> preprocessor = Preprocessor.train(["ab"], ["ba"], tokenizer="bytes")
+    >>> inputs, labels = preprocessor(["ab", ""], ["ba", "b"])
+    >>> inputs["source_ids"].numpy().tolist()
+    [[101, 102, 3], [3, 0, 0]]
+    >>> inputs["target_ids"].numpy().tolist(), labels.numpy().tolist()
+    ([[2, 102, 101], [2, 102, 0]], [[102, 101, 3], [102, 3, 0]])
+    """
+
+    def __init__(
+        self,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer | None = None,
+        normalizer: Normalizer | None = None,
+    ) -> None:
+        super().__init__()
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer or source_tokenizer
+        self.normalizer = normalizer or Normalizer()
+
+    @classmethod
+    def train(
+        cls,
+        source_texts: Iterable[str],
+        target_texts: Iterable[str],
+        tokenizer: str = "sentencepiece",
+        vocabulary_size: int = 8000,
+        shared: bool = True,
+        *,
+        normalizer: Normalizer | None = None,
+        model_type: Literal["unigram", "bpe"] = "unigram",
+        byte_fallback: bool = True,
+        character_coverage: float = 0.9995,
+        unknown: Unknown = "mark",
+        unknown_mark: str = "<unk>",
+    ) -> "Preprocessor":
+        """Makes a preprocessor whose tokenizers are trained on a corpus.
+
+        Args:
+            source_texts: Source side, raw: it is normalised here.
+            target_texts: Target side, raw.
+            tokenizer: Kind of tokenizer, see `train_tokenizer`.
+            vocabulary_size: The most ids (of each side when they are separate).
+            shared: Whether both sides have one vocabulary.
+            normalizer: See `Preprocessor`.
+            model_type: See `train_tokenizer`.
+            byte_fallback: See `train_tokenizer`.
+            character_coverage: See `train_tokenizer`.
+            unknown: See `Tokenizer`.
+            unknown_mark: See `Tokenizer`.
+
+        Returns:
+            The preprocessor.
+
+        Raises:
+            ValueError: An argument is out of its range.
+            TextError: A side has no text, or `vocabulary_size` cannot hold its characters.
+        """
+        normalizer = normalizer or Normalizer()
+        source, target = (normalizer.normalize_texts(list(texts)) for texts in (source_texts, target_texts))
+
+        def trained(texts: Iterable[str]) -> Tokenizer:
+            return train_tokenizer(
+                tokenizer,
+                texts,
+                vocabulary_size,
+                model_type=model_type,
+                byte_fallback=byte_fallback,
+                character_coverage=character_coverage,
+                unknown=unknown,
+                unknown_mark=unknown_mark,
+            )
+
+        if shared:
+            return cls(trained(source + target), None, normalizer)
+        return cls(trained(source), trained(target), normalizer)
+
+    @property
+    def shared(self) -> bool:
+        """Whether both sides have one vocabulary."""
+        return self.source_tokenizer is self.target_tokenizer
+
+    @property
+    def source_vocabulary_size(self) -> int:
+        """The number of source ids."""
+        return self.source_tokenizer.vocabulary_size
+
+    @property
+    def target_vocabulary_size(self) -> int:
+        """The number of target ids."""
+        return self.target_tokenizer.vocabulary_size
+
+    @property
+    def custom_ops(self) -> tuple[str, ...]:
+        """Operations in the graph that core TensorFlow lacks; `import tensorflow_text` brings them."""
+        parts = (self.normalizer, self.source_tokenizer, self.target_tokenizer)
+        return tuple(sorted({op for part in parts for op in part.custom_ops}))
+
+    @property
+    def core_ops_only(self) -> bool:
+        """Whether a SavedModel with this runs where only core TensorFlow is known."""
+        return not self.custom_ops
+
+    def encode_source(self, strings: Any) -> tf.RaggedTensor:
+        """Returns the ids that the encoder reads.
+
+        Args:
+            strings: string `[B]`, raw.
+
+        Returns:
+            Ragged int32 `[B, None]`: the pieces and the end; the end alone for an empty string.
+        """
+        return _ended(self.source_tokenizer.tokenize(self.normalizer(strings)))
+
+    def encode_target(self, strings: Any) -> tf.RaggedTensor:
+        """Returns the pieces of the target side.
+
+        Args:
+            strings: string `[B]`, raw.
+
+        Returns:
+            Ragged int32 `[B, None]`: the pieces, without start and end (`assemble` adds them).
+        """
+        return self.target_tokenizer.tokenize(self.normalizer(strings))
+
+    def decode_target(self, ids: Any) -> tf.Tensor:
+        """Returns the text of target ids.
+
+        Args:
+            ids: int32 `[B, T]`, padded or ragged; padding, start and end are left out.
+
+        Returns:
+            string `[B]`.
+        """
+        return self.target_tokenizer.detokenize(ids)
+
+    def assemble(
+        self,
+        source_ids: tf.RaggedTensor,
+        target_ids: tf.RaggedTensor,
+        source_length: int | tf.Tensor | None = None,
+        target_length: int | tf.Tensor | None = None,
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Makes the arguments of a training step: the model sees each target up to the piece it must predict.
+
+        Args:
+            source_ids: Ragged `[B, None]` as from `encode_source`.
+            target_ids: Ragged `[B, None]` as from `encode_target`.
+            source_length: Length S to pad to; `None`: the longest row.
+            target_length: Length T to pad to, one more than the pieces of the longest row; `None`: that.
+
+        Returns:
+            `({"source_ids": int32 [B, S], "target_ids": int32 [B, T]}, labels int32 [B, T])`, padded with 0:
+            `target_ids` are the start and the pieces, `labels` the pieces and the end.
+
+        Raises:
+            TypeError: Ids are not integers.
+            tf.errors.InvalidArgumentError: An id is not in the vocabulary, or a row is longer than asked for.
+        """
+        source_ids = _checked("source_ids", source_ids, self.source_vocabulary_size)
+        target_ids = _checked("target_ids", target_ids, self.target_vocabulary_size)
+        source = _padded("source_ids", source_ids, source_length)
+        starts = tf.fill([target_ids.nrows(), 1], START_ID)
+        shifted = _padded("target_ids", tf.concat([starts, target_ids], axis=1), target_length)
+        labels = _padded("target_ids", _ended(target_ids), target_length)
+        return {"source_ids": source, "target_ids": shifted}, labels
+
+    def __call__(self, source: Any, target: Any) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Returns `assemble` of the encoded strings `[B]` of both sides; fit for `Dataset.map` after `batch`."""
+        return self.assemble(self.encode_source(source), self.encode_target(target))
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the preprocessor into a folder of its own, which is replaced as a whole.
+
+        Raises:
+            TextError: The folder cannot be written.
+        """
+        sides = {"shared": self.source_tokenizer}
+        if not self.shared:
+            sides = {"source": self.source_tokenizer, "target": self.target_tokenizer}
+        manifest = {"normalizer": self.normalizer.options, "tokenizers": list(sides)}
+        files = {MANIFEST: storage.manifest_bytes(manifest, {})}
+        for side, tokenizer in sides.items():
+            files |= {f"{side}/{name}": content for name, content in tokenizer.to_files().items()}
+        storage.write_folder(folder, files)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Preprocessor":
+        """Loads what `save` has written; the ids are the same.
+
+        Raises:
+            TextError: A file is missing, damaged or changed; the message names it.
+        """
+        path = Path(folder) / MANIFEST
+        manifest = storage.read_manifest(path)
+        sides = storage.field(manifest, path, "tokenizers", list)
+        if sides not in (["shared"], ["source", "target"]):
+            raise TextError(f'{path}: `tokenizers` must be ["shared"] or ["source", "target"]. Received: {sides}')
+        try:
+            normalizer = Normalizer(**storage.field(manifest, path, "normalizer", dict))
+        except (TypeError, ValueError) as error:
+            raise TextError(f"{path}: `normalizer` must hold a Normalizer's arguments. Received: {error}") from error
+        return cls(*(load_tokenizer(path.parent / side) for side in sides), normalizer=normalizer)
+
+
+def _ended(ids: tf.RaggedTensor) -> tf.RaggedTensor:
+    return tf.concat([ids, tf.fill([ids.nrows(), 1], END_ID)], axis=1)  # [B, None + 1]
+
+
+def _checked(name: str, ids: tf.RaggedTensor, size: int) -> tf.RaggedTensor:
+    """Refuses ids outside the vocabulary: an embedding on a GPU would give zeros for them, without a word."""
+    if not ids.dtype.is_integer:
+        raise TypeError(f"`{name}` must be integers. Received: {ids.dtype.name}")
+    flat = tf.cast(ids.flat_values, tf.int32)
+    rule = f"`{name}` must be at least 0 and below the vocabulary's size, {size}"
+    checks = [
+        tf.debugging.assert_less(flat, size, f"{rule}. Received one too large"),
+        tf.debugging.assert_non_negative(flat, f"{rule}. Received a negative one"),
+    ]
+    with tf.control_dependencies([check for check in checks if check is not None]):
+        return ids.with_flat_values(tf.identity(flat))
+
+
+def _padded(name: str, ids: tf.RaggedTensor, length: int | tf.Tensor | None) -> tf.Tensor:
+    if length is None:
+        return ids.to_tensor()
+    longest = tf.cast(ids.bounding_shape(axis=1), tf.int32)
+    rule = f"`{name}` must fit into the length to pad to, start or end included"
+    check = tf.debugging.assert_less_equal(longest, tf.cast(length, tf.int32), f"{rule}. Received a longer row")
+    with tf.control_dependencies([check] if check is not None else []):
+        return tf.identity(ids.to_tensor(shape=[None, length]))

@@ -1,0 +1,130 @@
+"""SentencePiece in the graph: pieces of words learnt from the corpus, spaces included."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import tensorflow as tf
+
+from tf_transformer.errors import TextError
+from tf_transformer.text import sentencepiece_model as models
+from tf_transformer.text.storage import read_bytes
+from tf_transformer.text.tokenizers import Tokenizer, Unknown
+
+MODEL_FILE = "sentencepiece.model"
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """Runs a SentencePiece model; ids equal those of the `sentencepiece` library for the same file.
+
+    With byte fallback every normalised text comes back as it was: runs of spaces become one, outer spaces
+    go, nothing else changes (U+2581 included, see `sentencepiece_model`). Without it, characters outside the
+    alphabet are unknown. A model that was imported with a normalisation of its own applies that too.
+
+    Args:
+        model: The content of a model file with our special ids.
+        unknown: See `Tokenizer`.
+        unknown_mark: See `Tokenizer`.
+
+    Raises:
+        TextError: `model` is not a SentencePiece model, or its special ids are others.
+    """
+
+    kind = "sentencepiece"
+    custom_ops: ClassVar[tuple[str, ...]] = (
+        "SentencepieceOp",
+        "SentencepieceTokenizeOp",
+        "SentencepieceDetokenizeOp",
+    )
+
+    def __init__(self, model: bytes, unknown: Unknown = "mark", unknown_mark: str = "<unk>") -> None:
+        super().__init__(unknown, unknown_mark)
+        # Registers its operations when imported, so only where they are needed.
+        import tensorflow_text
+
+        parsed = models.parse_model(model, "`model`")
+        if not models.has_our_ids(parsed):
+            first = [piece.piece for piece in parsed.pieces[:4]]
+            raise TextError(f"`model` must begin with our special pieces; import the file instead. Received: {first}")
+        self._model = model
+        self._pieces = _Pieces(parsed)
+        # FastSentencepieceTokenizer gives other ids for BPE and for byte fallback.
+        self._processor = tensorflow_text.SentencepieceTokenizer(
+            model=models.with_unknown_surface(model, unknown_mark), out_type=tf.int32
+        )
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        vocabulary_size: int,
+        *,
+        model_type: Literal["unigram", "bpe"] = "unigram",
+        byte_fallback: bool = True,
+        character_coverage: float = 0.9995,
+        unknown: Unknown = "mark",
+        unknown_mark: str = "<unk>",
+    ) -> "SentencePieceTokenizer":
+        """Trains on a corpus; arguments and errors as in `train_tokenizer`."""
+        model = models.train_model(
+            texts,
+            vocabulary_size,
+            model_type=model_type,
+            byte_fallback=byte_fallback,
+            character_coverage=character_coverage,
+        )
+        return cls(model, unknown, unknown_mark)
+
+    @classmethod
+    def from_file(
+        cls, path: Path, unknown: Unknown = "mark", unknown_mark: str = "<unk>"
+    ) -> "SentencePieceTokenizer":
+        """Imports a `.model` file; its special pieces move to our ids."""
+        return cls(models.with_our_ids(read_bytes(path), str(path)), unknown, unknown_mark)
+
+    @classmethod
+    def read(
+        cls, files: Mapping[str, Path], vocabulary_size: int, options: Mapping[str, Any]
+    ) -> "SentencePieceTokenizer":
+        """Makes the tokenizer from its saved files."""
+        path = files[MODEL_FILE]
+        content = read_bytes(path)
+        received = len(models.parse_model(content, str(path)).pieces)
+        if received != vocabulary_size:
+            raise TextError(
+                f"{path}: must have {vocabulary_size} pieces, the size of the vocabulary that was saved. "
+                f"Received: {received}"
+            )
+        return cls(content, **options)
+
+    @property
+    def tokens(self) -> list[str]:
+        """The piece of each id; U+2581 stands for a space, `<0x41>` for a byte."""
+        return list(self._pieces.names)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """The number of ids."""
+        return len(self._pieces.names)
+
+    @property
+    def model(self) -> bytes:
+        """The content of the model file, for the `sentencepiece` library."""
+        return self._model
+
+    def model_files(self) -> dict[str, bytes]:
+        """Content by name of the files that hold the pieces."""
+        return {MODEL_FILE: self._model}
+
+    def _tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
+        return self._processor.tokenize(strings)
+
+    def _detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        return self._processor.detokenize(ids)
+
+
+class _Pieces:
+    """Keeps the names out of TensorFlow's tracking, which wraps plain lists."""
+
+    def __init__(self, model: Any) -> None:
+        self.names = tuple(piece.piece for piece in model.pieces)
