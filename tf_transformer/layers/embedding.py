@@ -1,0 +1,93 @@
+"""Token ids to vectors, and, with the very same table, vectors to logits."""
+
+import math
+from typing import Any
+
+import keras
+from keras import ops
+
+from tf_transformer.layers.arguments import check_positive, child_seed
+from tf_transformer.ops import Tensor
+from tf_transformer.ops.attention import project
+from tf_transformer.presets import PAD_ID
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class TokenEmbedding(keras.layers.Layer):
+    """Looks tokens up in a table; with `reverse=True`, multiplies by the table to get logits.
+
+    Sharing the table between input and output, and its scaling by `sqrt(hidden_dim)` on the way in, are section
+    3.4 of "Attention Is All You Need" (Vaswani et al., 2017). The table starts normally distributed with
+    deviation `hidden_dim ** -0.5`, its padding row as zeros.
+
+    Args:
+        vocabulary_size: The number V of tokens.
+        hidden_dim: The width D of a vector.
+        scale: Whether the vectors are multiplied by `sqrt(hidden_dim)`.
+        seed: Seed of the initial table, or None to draw one.
+
+    Call arguments:
+        inputs: Integer tensor `[...]` of ids below V; with `reverse=True`, a float tensor `[..., D]`.
+        reverse: Whether to go from vectors to logits.
+
+    Returns:
+        Vectors `[..., D]` in the compute dtype; with `reverse=True`, logits `[..., V]` in float32.
+
+    Raises:
+        TypeError: If ids are not integers: halves and rounding would silently turn one token into another.
+
+    Example:
+        >>> embedding = TokenEmbedding(vocabulary_size=11, hidden_dim=4)
+        >>> states = embedding(np.array([[5, 7, 0]]))
+        >>> tuple(states.shape), tuple(embedding(states, reverse=True).shape)
+        ((1, 3, 4), (1, 3, 11))
+    """
+
+    def __init__(
+        self, vocabulary_size: int, hidden_dim: int, scale: bool = True, seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        check_positive(vocabulary_size=vocabulary_size, hidden_dim=hidden_dim)
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.scale = scale
+        self.seed = seed
+        self.supports_masking = True
+
+    def build(self, inputs_shape: Any = None) -> None:
+        self.table = self.add_weight(
+            name="table",
+            shape=(self.vocabulary_size, self.hidden_dim),
+            initializer=self._initial_table,
+            # Rows are looked up in float32 and then cast: casting the whole table first would cost more.
+            autocast=False,
+        )
+
+    def _initial_table(self, shape: tuple[int, int], dtype: str) -> Tensor:
+        normal = keras.initializers.RandomNormal(stddev=self.hidden_dim**-0.5, seed=child_seed(self.seed, "table"))
+        is_padding = ops.equal(ops.arange(shape[0]), PAD_ID)[:, None]
+        return ops.where(is_padding, ops.zeros((), dtype), normal(shape, dtype))
+
+    def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
+        if reverse:
+            return self._logits(inputs)
+        dtype = keras.backend.standardize_dtype(inputs.dtype)
+        if "int" not in dtype:
+            raise TypeError(f"Token ids must be integers, never floats. Received: ids of dtype {dtype}")
+        states = ops.take(self.table, ops.cast(inputs, "int32"), axis=0)
+        if self.scale:
+            states = states * math.sqrt(self.hidden_dim)
+        return ops.cast(states, self.compute_dtype)
+
+    def _logits(self, states: Tensor) -> Tensor:
+        table = ops.cast(self.table, self.compute_dtype)
+        return ops.cast(project(states, ops.transpose(table)), "float32")  # [..., V]
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "scale": self.scale,
+            "seed": self.seed,
+        }

@@ -1,0 +1,104 @@
+"""The encoder: self-attention and feed-forward, block upon block."""
+
+from typing import Any
+
+import keras
+
+from tf_transformer.layers.block import Block, Stack
+from tf_transformer.ops import Tensor
+from tf_transformer.ops.masks import expand_mask
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class EncoderBlock(Block):
+    """One layer of the encoder: self-attention, then the feed-forward network, each in a `Residual`.
+
+    "Attention Is All You Need" (Vaswani et al., 2017), section 3.1.
+
+    Args:
+        num_heads: The number H of heads; it must divide the width of the inputs.
+        intermediate_dim: The width in the middle of the feed-forward network.
+        dropout: Rate of the dropout on what attention and feed-forward add.
+        attention_dropout: Rate of the dropout on the attention weights.
+        activation_dropout: Rate of the dropout inside the feed-forward network.
+        activation: `"relu"`, `"gelu"` or `"swiglu"`.
+        norm: `"post"` or `"pre"`.
+        epsilon: Added to the variance by the norms.
+        seed: Seed of all dropouts and initial weights, or None to draw them.
+
+    Call arguments:
+        inputs: Float tensor `[B, S, D]`.
+        attention_mask: Boolean tensor `[B, S]`, `[B, S, S]` or `[B, H, S, S]` (any axis may be 1), True = may
+            attend; by default everywhere.
+
+    Returns:
+        Tensor `[B, S, D]` in the compute dtype.
+
+    Raises:
+        ValueError: If `num_heads` does not divide D.
+
+    Example:
+        >>> block = EncoderBlock(num_heads=2, intermediate_dim=16, dropout=0.1)
+        >>> tuple(block(np.ones((2, 3, 8), "float32"), attention_mask=np.ones((2, 3), bool)).shape)
+        (2, 3, 8)
+    """
+
+    def build(self, inputs_shape: Any) -> None:
+        self._self_attention = self._attention("self_attention")
+        self._network = self._feed_forward("feed_forward")
+        self._self_attention.build(inputs_shape)
+        self._network.build(inputs_shape)
+
+    def call(self, inputs: Tensor, attention_mask: Tensor | None = None, training: bool | None = None) -> Tensor:
+        mask = None if attention_mask is None else expand_mask(attention_mask)
+        return self.forward(inputs, mask, training)[0]
+
+    def forward(self, inputs: Tensor, mask: Tensor | None, training: bool | None) -> tuple[Tensor, Tensor]:
+        """The block's outputs `[B, S, D]`, and its attention weights `[B, H, S, S]` for whoever looks at them."""
+        outer = self._self_attention
+        attended, weights, _ = outer.layer.attend_self(outer.enter(inputs), mask, training=training)
+        states = outer.leave(inputs, attended, training=training)
+        return self._network(states, training=training), weights
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class Encoder(Stack):
+    """A stack of encoder blocks; pre-norm blocks are followed by a final norm.
+
+    Args:
+        num_layers: The number of blocks.
+        num_heads: This and all others as in `EncoderBlock`.
+
+    Call arguments:
+        inputs: Float tensor `[B, S, D]`: embedded tokens with their positions, or any other vectors.
+        attention_mask: As in `EncoderBlock`.
+
+    Returns:
+        Tensor `[B, S, D]` in the compute dtype.
+
+    Example:
+        >>> encoder = Encoder(num_layers=2, num_heads=2, intermediate_dim=16, norm="pre")
+        >>> tuple(encoder(np.ones((2, 3, 8), "float32")).shape)
+        (2, 3, 8)
+    """
+
+    def build(self, inputs_shape: Any) -> None:
+        self._blocks = self._make_blocks(EncoderBlock)
+        for block in self._blocks:
+            block.build(inputs_shape)
+        if self.final_norm is not None:
+            self.final_norm.build(inputs_shape)
+
+    def call(self, inputs: Tensor, attention_mask: Tensor | None = None, training: bool | None = None) -> Tensor:
+        mask = None if attention_mask is None else expand_mask(attention_mask)
+        return self.forward(inputs, mask, training)[0]
+
+    def forward(
+        self, inputs: Tensor, mask: Tensor | None, training: bool | None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The stack's outputs `[B, S, D]`, and each block's attention weights `[B, H, S, S]`."""
+        states, all_weights = inputs, []
+        for block in self._blocks:
+            states, weights = block.forward(states, mask, training)
+            all_weights.append(weights)
+        return self._finish(states), all_weights

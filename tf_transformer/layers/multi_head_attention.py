@@ -1,0 +1,216 @@
+"""Multi-head attention: the projections around `ops.attention.dot_product_attention`."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from tf_transformer.layers.arguments import check_positive, check_rate, child_seed
+from tf_transformer.ops import Tensor
+from tf_transformer.ops.attention import dot_product_attention, merge_heads, project, split_heads
+from tf_transformer.ops.masks import expand_mask
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class MultiHeadAttention(keras.layers.Layer):
+    """Lets every query gather values from the keys that match it, in several subspaces at once.
+
+    "Attention Is All You Need" (Vaswani et al., 2017), section 3.2.2. Kernels start Xavier-uniform; those of
+    queries, keys and values are scaled by `2 ** -0.5`, as is right for three matrices side by side.
+
+    Args:
+        num_heads: The number H of heads.
+        key_dim: Width of the queries and keys of one head; by default the width of the queries divided by H.
+        value_dim: Width of the values of one head; by default `key_dim`.
+        output_dim: Width of the outputs; by default the width of the queries.
+        dropout: Rate of the dropout on the attention weights.
+        use_bias: Whether the four projections have a bias.
+        seed: Seed of the dropout and of the initial kernels, or None to draw one.
+
+    Call arguments:
+        query: Float tensor `[B, T, D]`.
+        key: Float tensor `[B, S, D']`; by default `query` (self-attention).
+        value: Float tensor `[B, S, D'']`; by default `key`.
+        attention_mask: Boolean tensor `[B, S]`, `[B, T, S]` or `[B, H, T, S]` (any axis may be 1), True = may
+            attend; by default everywhere.
+        return_attention_scores: Whether the weights are returned too: those before dropout.
+
+    Returns:
+        Outputs `[B, T, output_dim]` in the compute dtype, or the pair of them and the weights `[B, H, T, S]`
+        in float32. A query whose keys are all masked gets a finite output.
+
+    Raises:
+        ValueError: If `key_dim` is left out and the width of the queries is not divisible by `num_heads`, or
+            `value` comes without `key`.
+
+    Example:
+        >>> attention = MultiHeadAttention(num_heads=2, value_dim=3)
+        >>> outputs, weights = attention(np.ones((1, 5, 8), "float32"), return_attention_scores=True)
+        >>> tuple(outputs.shape), tuple(weights.shape)
+        ((1, 5, 8), (1, 2, 5, 5))
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        output_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_positive(num_heads=num_heads, key_dim=key_dim, value_dim=value_dim, output_dim=output_dim)
+        check_rate(dropout=dropout)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim
+        self.output_dim = output_dim
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.seed = seed
+        self.supports_masking = True
+        self._dropout = keras.layers.Dropout(
+            dropout, seed=child_seed(seed, "dropout"), dtype=self.dtype_policy, name="dropout"
+        )
+
+    def build(self, query_shape: Any, key_shape: Any = None, value_shape: Any = None) -> None:
+        query_width = int(query_shape[-1])
+        key_width = query_width if key_shape is None else int(key_shape[-1])
+        value_width = key_width if value_shape is None else int(value_shape[-1])
+        if self.key_dim is None and query_width % self.num_heads:
+            raise ValueError(
+                "The width of the model (`hidden_dim`) must be divisible by `num_heads`, unless `key_dim` is "
+                f"given. Received: hidden_dim={query_width}, num_heads={self.num_heads}"
+            )
+        head_dim = self.key_dim or query_width // self.num_heads
+        keys_dim = self.num_heads * head_dim
+        values_dim = self.num_heads * (self.value_dim or head_dim)
+        self._add_projection("query", query_width, keys_dim, gain=0.5)
+        self._add_projection("key", key_width, keys_dim, gain=0.5)
+        self._add_projection("value", value_width, values_dim, gain=0.5)
+        self._add_projection("output", values_dim, self.output_dim or query_width, gain=1.0)
+
+    def _add_projection(self, role: str, inputs_dim: int, outputs_dim: int, gain: float) -> None:
+        xavier = keras.initializers.VarianceScaling(gain, "fan_avg", "uniform", seed=child_seed(self.seed, role))
+        # Cast where they are used, since decoding reaches them without passing through `__call__`.
+        kernel = self.add_weight(
+            name=f"{role}_kernel", shape=(inputs_dim, outputs_dim), initializer=xavier, autocast=False
+        )
+        setattr(self, f"{role}_kernel", kernel)
+        bias = None
+        if self.use_bias:
+            bias = self.add_weight(
+                name=f"{role}_bias", shape=(outputs_dim,), initializer="zeros", autocast=False
+            )
+        setattr(self, f"{role}_bias", bias)
+
+    def call(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+    ) -> Any:
+        if key is None and value is not None:
+            raise ValueError("Argument `value` needs its `key`. Received: key=None")
+        mask = None if attention_mask is None else expand_mask(attention_mask)
+        if key is None or (key is query and value is None):
+            outputs, weights, _ = self.attend_self(query, mask, training=training)
+        else:
+            heads = self.project_memory(key, value)
+            outputs, weights = self.attend_memory(query, *heads, mask, training=training)
+        return (outputs, weights) if return_attention_scores else outputs
+
+    def attend_self(
+        self,
+        inputs: Tensor,
+        mask: Tensor | None = None,
+        cache: dict[str, Tensor] | None = None,
+        training: bool | None = None,
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Self-attention over a sequence, or of its next position over those in a cache.
+
+        Args:
+            inputs: Tensor `[..., T, D]` in the compute dtype.
+            mask: Boolean tensor broadcastable to `[..., H, T, S]`, or None.
+            cache: `key` `[..., H, t, d]` and `value` `[..., H, t, e]` of the positions before `inputs`, or None.
+            training: Whether to drop out.
+
+        Returns:
+            Outputs `[..., T, output_dim]`, weights `[..., H, T, t + T]`, and the cache with `inputs` appended.
+        """
+        query, key, value = self._project(inputs, ("query", "key", "value"))
+        if cache is not None:
+            key = ops.concatenate([cache["key"], key], axis=-2)
+            value = ops.concatenate([cache["value"], value], axis=-2)
+        outputs, weights = self._attend(query, key, value, mask, training)
+        return outputs, weights, {"key": key, "value": value}
+
+    def attend_memory(
+        self,
+        inputs: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Cross-attention of `inputs` `[B, T, D]` over keys and values that `project_memory` made.
+
+        Returns:
+            Outputs `[B, T, output_dim]` and weights `[B, H, T, S]`.
+        """
+        (query,) = self._project(inputs, ("query",))
+        return self._attend(query, key, value, mask, training)
+
+    def project_memory(self, key: Tensor, value: Tensor | None = None) -> list[Tensor]:
+        """Keys `[B, H, S, d]` and values `[B, H, S, e]` of a memory `[B, S, D]`."""
+        if value is None or value is key:
+            return self._project(key, ("key", "value"))
+        return self._project(key, ("key",)) + self._project(value, ("value",))
+
+    def kernel_and_bias(self, roles: tuple[str, ...]) -> tuple[Tensor, Tensor | None]:
+        """The kernels and biases of several projections side by side, in the compute dtype."""
+        kernels = [getattr(self, f"{role}_kernel") for role in roles]
+        biases = [getattr(self, f"{role}_bias") for role in roles] if self.use_bias else []
+        return side_by_side(kernels, self.compute_dtype), side_by_side(biases, self.compute_dtype)
+
+    def _project(self, inputs: Tensor, roles: tuple[str, ...]) -> list[Tensor]:
+        # One wide product instead of several narrow ones: narrow products are what a CPU is slow at.
+        outputs = project(inputs, *self.kernel_and_bias(roles))
+        widths = [getattr(self, f"{role}_kernel").shape[-1] for role in roles]
+        bounds = [sum(widths[:count]) for count in range(1, len(widths))]
+        parts = ops.split(outputs, bounds, axis=-1) if bounds else [outputs]
+        return [split_heads(part, self.num_heads) for part in parts]
+
+    def _attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, training: bool | None
+    ) -> tuple[Tensor, Tensor]:
+        outputs, weights = dot_product_attention(
+            query, key, value, mask, lambda used: self._dropout(used, training=training)
+        )
+        return project(merge_heads(outputs), *self.kernel_and_bias(("output",))), weights
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
+            "output_dim": self.output_dim,
+            "dropout": self.dropout,
+            "use_bias": self.use_bias,
+            "seed": self.seed,
+        }
+
+
+def side_by_side(weights: list[Tensor], dtype: str) -> Tensor | None:
+    """Concatenates weights along their last axis, cast to `dtype`; None if there are none."""
+    if not weights:
+        return None
+    cast = [ops.cast(weight, dtype) for weight in weights]
+    return cast[0] if len(cast) == 1 else ops.concatenate(cast, axis=-1)

@@ -1,0 +1,99 @@
+"""The residual connection with its layer normalisation: the one place that knows pre-norm from post-norm."""
+
+from typing import Any
+
+import keras
+
+from tf_transformer.layers.arguments import check_choice, check_rate, child_seed
+from tf_transformer.ops import Tensor
+
+NORMS = ("pre", "post")
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class Residual(keras.layers.Layer):
+    """Wraps a layer: `post`: `norm(x + dropout(layer(x)))`; `pre`: `x + dropout(layer(norm(x)))`.
+
+    Post-norm is the original ("Attention Is All You Need", Vaswani et al., 2017, section 5.4), pre-norm trains
+    without care ("On Layer Normalization in the Transformer Architecture", Xiong et al., 2020) and leaves the sum
+    without a norm: a stack of pre-norm blocks needs one more at its end. Statistics are taken in float32.
+
+    Args:
+        layer: The layer to wrap; it must keep the shape of its input.
+        norm: `"post"` or `"pre"`.
+        dropout: Rate of the dropout on what the layer gives.
+        epsilon: Added to the variance by the norm.
+        seed: Seed of the dropout, or None to draw one.
+
+    Call arguments:
+        inputs: Float tensor `[..., D]`.
+        context: A second input of the layer, such as the memory of cross-attention, if it has one.
+        **kwargs: Handed to the layer.
+
+    Returns:
+        Tensor `[..., D]` in the compute dtype.
+
+    Example:
+        >>> block = Residual(keras.layers.Dense(8), norm="pre", dropout=0.1)
+        >>> tuple(block(np.ones((2, 3, 8), "float32")).shape)
+        (2, 3, 8)
+    """
+
+    def __init__(
+        self,
+        layer: keras.layers.Layer,
+        norm: str = "post",
+        dropout: float = 0.0,
+        epsilon: float = 1e-5,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_choice(NORMS, norm=norm)
+        check_rate(dropout=dropout)
+        self.layer = layer
+        self.norm = norm
+        self.dropout = dropout
+        self.epsilon = epsilon
+        self.seed = seed
+        self.supports_masking = True
+        self._norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
+        self._dropout = keras.layers.Dropout(
+            dropout, seed=child_seed(seed, "dropout"), dtype=self.dtype_policy, name="dropout"
+        )
+
+    def build(self, inputs_shape: Any, context_shape: Any = None) -> None:
+        self._norm.build(inputs_shape)
+        if not self.layer.built:
+            shapes = [inputs_shape] if context_shape is None else [inputs_shape, context_shape]
+            self.layer.build(*shapes)
+
+    def call(
+        self, inputs: Tensor, context: Tensor | None = None, training: bool | None = None, **kwargs: Any
+    ) -> Tensor:
+        arguments = [self.enter(inputs)] if context is None else [self.enter(inputs), context]
+        return self.leave(inputs, self.layer(*arguments, **kwargs), training=training)
+
+    def enter(self, inputs: Tensor) -> Tensor:
+        """What the wrapped layer is given for `inputs`; with `leave`, for callers that do not just call it."""
+        return self._norm(inputs) if self.norm == "pre" else inputs
+
+    def leave(self, inputs: Tensor, outputs: Tensor, training: bool | None = None) -> Tensor:
+        """Joins `inputs` with what the wrapped layer made of them."""
+        total = inputs + self._dropout(outputs, training=training)
+        return self._norm(total) if self.norm == "post" else total
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "layer": keras.saving.serialize_keras_object(self.layer),
+            "norm": self.norm,
+            "dropout": self.dropout,
+            "epsilon": self.epsilon,
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Residual":
+        layer = keras.saving.deserialize_keras_object(config["layer"])
+        return cls(**{**config, "layer": layer})

@@ -1,0 +1,338 @@
+"""The encoder-decoder Transformer: one forward path for training, decoding and looking inside."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from tf_transformer.layers.arguments import check_choice, check_positive, child_seed
+from tf_transformer.layers.decoder import Decoder
+from tf_transformer.layers.embedding import TokenEmbedding
+from tf_transformer.layers.encoder import Encoder
+from tf_transformer.layers.positional_encoding import PositionalEncoding
+from tf_transformer.ops import Tensor
+from tf_transformer.ops.masks import causal_mask, padding_mask
+
+TIES = ("all", "output", "none")
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class Transformer(keras.Model):
+    """The Transformer of "Attention Is All You Need" (Vaswani et al., 2017), from token ids to logits.
+
+    `call` is `decode(target_ids, encode(source_ids))`. A search encodes once, calls `start_cache`, and then
+    `step` for each position, through the very same layers. All weights exist once the model is constructed.
+    Padding (id 0) stands at the end of a sequence; a padded position gets some finite logits that mean nothing.
+
+    Args:
+        vocabulary_size: The number of tokens that source and target share; or give the next two.
+        source_vocabulary_size: The number of source tokens, where the sides differ.
+        target_vocabulary_size: The number V of target tokens, where the sides differ.
+        num_layers: The number of encoder blocks, and of decoder blocks.
+        hidden_dim: The width D; `num_heads` must divide it.
+        intermediate_dim: The width in the middle of the feed-forward networks.
+        num_heads: The number H of heads.
+        dropout: Rate of the dropout on embeddings and on what each part of a block adds.
+        attention_dropout: Rate of the dropout on the attention weights.
+        activation_dropout: Rate of the dropout inside the feed-forward networks.
+        activation: `"relu"`, `"gelu"` or `"swiglu"`.
+        norm: `"post"` or `"pre"`.
+        positions: `"sinusoidal"`, `"learned"` or `"none"`.
+        max_length: The longest sequence that learned positions can hold; the other kinds have no limit.
+        tie_embeddings: `"all"`: source, target and output share one table (needs one vocabulary); `"output"`:
+            target and output share one; `"none"`. By default `"all"` with one vocabulary, `"output"` with two.
+        epsilon: Added to the variance by the norms.
+        seed: Seed of all dropouts and initial weights, or None to draw them (`keras.utils.set_random_seed`).
+
+    Call arguments:
+        inputs: A dict of int32 tensors: `source_ids` `[B, S]` and `target_ids` `[B, T]`, the latter beginning
+            with the start token.
+
+    Returns:
+        Logits `[B, T, V]` in float32 of the token that follows each target position.
+
+    Raises:
+        ValueError: If sizes contradict each other; see the arguments.
+        TypeError: If ids are not integers.
+
+    Example:
+        >>> model = Transformer(
+        ...     vocabulary_size=11, num_layers=2, hidden_dim=8, intermediate_dim=16, num_heads=2
+        ... )
+        >>> ids = np.array([[5, 7, 3, 0]])
+        >>> tuple(model({"source_ids": ids, "target_ids": ids[:, :3]}).shape)
+        (1, 3, 11)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int | None = None,
+        *,
+        source_vocabulary_size: int | None = None,
+        target_vocabulary_size: int | None = None,
+        num_layers: int,
+        hidden_dim: int,
+        intermediate_dim: int,
+        num_heads: int,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        activation_dropout: float = 0.0,
+        activation: str = "relu",
+        norm: str = "post",
+        positions: str = "sinusoidal",
+        max_length: int | None = None,
+        tie_embeddings: str | None = None,
+        epsilon: float = 1e-5,
+        seed: int | None = None,
+        # A fixed name: with Keras' counted ones, weights would be called otherwise in a process' second model.
+        name: str = "transformer",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        check_positive(hidden_dim=hidden_dim)
+        self.source_vocabulary_size, self.target_vocabulary_size = _vocabulary_sizes(
+            vocabulary_size, source_vocabulary_size, target_vocabulary_size
+        )
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
+        self.activation = activation
+        self.norm = norm
+        self.positions = positions
+        self.max_length = max_length
+        self.tie_embeddings = _ties(tie_embeddings, vocabulary_size)
+        self.epsilon = epsilon
+        self.seed = seed
+        self._make_embeddings()
+        self._make_stacks()
+        self.build()
+
+    def _make_embeddings(self) -> None:
+        tied = self.tie_embeddings
+        if tied == "all":
+            self.source_embedding = self._embedding("embedding", self.source_vocabulary_size)
+            self.target_embedding = self.output_embedding = self.source_embedding
+        else:
+            self.source_embedding = self._embedding("source_embedding", self.source_vocabulary_size)
+            self.target_embedding = self._embedding("target_embedding", self.target_vocabulary_size)
+            self.output_embedding = self.target_embedding
+            if tied == "none":
+                self.output_embedding = self._embedding("output_embedding", self.target_vocabulary_size)
+        self.source_positions = self._positions("source_positions")
+        self.target_positions = self._positions("target_positions")
+
+    def _embedding(self, name: str, vocabulary_size: int) -> TokenEmbedding:
+        seed = child_seed(self.seed, name)
+        return TokenEmbedding(vocabulary_size, self.hidden_dim, seed=seed, dtype=self.dtype_policy, name=name)
+
+    def _positions(self, name: str) -> PositionalEncoding:
+        return PositionalEncoding(
+            self.positions,
+            max_length=self.max_length,
+            dropout=self.dropout,
+            seed=child_seed(self.seed, name),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def _make_stacks(self) -> None:
+        settings: dict[str, Any] = {
+            "num_layers": self.num_layers,
+            "num_heads": self.num_heads,
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "activation_dropout": self.activation_dropout,
+            "activation": self.activation,
+            "norm": self.norm,
+            "epsilon": self.epsilon,
+            "dtype": self.dtype_policy,
+        }
+        self.encoder = Encoder(**settings, seed=child_seed(self.seed, "encoder"), name="encoder")
+        self.decoder = Decoder(**settings, seed=child_seed(self.seed, "decoder"), name="decoder")
+
+    def build(self, input_shape: Any = None) -> None:
+        if self.built:
+            return
+        states_shape = (None, None, self.hidden_dim)
+        for embedding in (self.source_embedding, self.target_embedding, self.output_embedding):
+            if not embedding.built:
+                embedding.build((None, None))
+        self.source_positions.build(states_shape)
+        self.target_positions.build(states_shape)
+        self.encoder.build(states_shape)
+        self.decoder.build(states_shape, states_shape)
+
+    def get_build_config(self) -> None:
+        """Nothing: the constructor builds."""
+
+    def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
+        source_ids, target_ids = _two_sides(inputs)
+        return self.decode(target_ids, self.encode(source_ids, training), training)
+
+    def encode(self, source_ids: Tensor, training: bool | None = False) -> dict[str, Tensor]:
+        """Reads source sentences.
+
+        Args:
+            source_ids: int32 tensor `[B, S]`, padded with 0 at the end.
+            training: Whether to drop out.
+
+        Returns:
+            The memory: `states` `[B, S, D]` in the compute dtype and the boolean `mask` `[B, 1, 1, S]`.
+        """
+        return self._encode(source_ids, training)[0]
+
+    def _encode(self, source_ids: Tensor, training: bool | None) -> tuple[dict[str, Tensor], list[Tensor]]:
+        states = self.source_positions(self.source_embedding(source_ids), training=training)
+        mask = padding_mask(source_ids)
+        states, weights = self.encoder.forward(states, mask, training)
+        return {"states": states, "mask": mask}, weights
+
+    def decode(self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None = False) -> Tensor:
+        """Scores, at each position of given target sentences, every token as the next one.
+
+        Args:
+            target_ids: int32 tensor `[B, T]` that begins with the start token, padded with 0 at the end.
+            memory: What `encode` returned.
+            training: Whether to drop out.
+
+        Returns:
+            Logits `[B, T, V]` in float32.
+        """
+        return self._decode(target_ids, memory, training)[0]
+
+    def _decode(
+        self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None
+    ) -> tuple[Tensor, list[dict[str, Tensor]]]:
+        states = self.target_positions(self.target_embedding(target_ids), training=training)
+        states, weights, _ = self.decoder.forward(
+            states,
+            self.decoder.project_memory(memory["states"]),
+            # Padding stands at the end, where causality hides it from every real token.
+            causal_mask(ops.shape(target_ids)[1]),
+            memory["mask"],
+            training=training,
+        )
+        return self.output_embedding(states, reverse=True), weights
+
+    def start_cache(self, memory: dict[str, Tensor], num_hypotheses: int | Tensor = 1) -> dict[str, Any]:
+        """Prepares step-by-step decoding of K hypotheses a sentence.
+
+        Args:
+            memory: What `encode` returned.
+            num_hypotheses: The number K, an integer or an integer scalar tensor.
+
+        Returns:
+            The cache: `hypotheses`, whose tensors `[B, K, H, t, d]` grow along axis -2 from t = 0 and are to be
+            reordered along K as hypotheses are, and `shared`, whose tensors belong to a sentence and stay.
+        """
+        states = memory["states"]
+        return {
+            "hypotheses": self.decoder.empty_cache(ops.shape(states)[0], num_hypotheses),
+            "shared": {"memory_heads": self.decoder.project_memory(states), "mask": memory["mask"]},
+        }
+
+    def step(self, ids: Tensor, cache: dict[str, Any]) -> tuple[Tensor, dict[str, Any]]:
+        """Takes one more token of each hypothesis; equal to `decode` at that position.
+
+        Args:
+            ids: int32 tensor `[B, K]`, the newest token of each hypothesis; at first the start token.
+            cache: What `start_cache` or the step before returned.
+
+        Returns:
+            Logits `[B, K, V]` in float32 of the token after `ids`, and the cache with `ids` taken in.
+        """
+        past, shared = cache["hypotheses"], cache["shared"]
+        position = ops.shape(past[0]["key"])[-2]
+        embedded = self.target_embedding(ids)[:, :, None, :]  # [B, K, 1, D]
+        # All hypotheses are at one position: to the encoding, the B*K vectors are sequences of length 1.
+        width = (-1, 1, self.hidden_dim)
+        states = self.target_positions(ops.reshape(embedded, width), start=position, training=False)
+        states, _, past = self.decoder.forward(
+            ops.reshape(states, (*ops.shape(ids), self.hidden_dim)),
+            shared["memory_heads"],
+            None,
+            shared["mask"],
+            cache=past,
+            training=False,
+        )
+        logits = self.output_embedding(states, reverse=True)
+        return logits, {"hypotheses": past, "shared": shared}
+
+    def attention(self, inputs: dict[str, Tensor]) -> dict[str, list[Tensor]]:
+        """The attention weights behind `call(inputs, training=False)`.
+
+        Args:
+            inputs: As for `call`.
+
+        Returns:
+            Float32 tensors, one a block: `encoder` `[B, H, S, S]`, `decoder` `[B, H, T, T]` (its self-attention)
+            and `cross` `[B, H, T, S]`; each row sums to 1.
+        """
+        source_ids, target_ids = _two_sides(inputs)
+        memory, encoder_weights = self._encode(source_ids, training=False)
+        _, weights = self._decode(target_ids, memory, training=False)
+        return {
+            "encoder": encoder_weights,
+            "decoder": [block["self"] for block in weights],
+            "cross": [block["cross"] for block in weights],
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        one_vocabulary = self.vocabulary_size is not None
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "source_vocabulary_size": None if one_vocabulary else self.source_vocabulary_size,
+            "target_vocabulary_size": None if one_vocabulary else self.target_vocabulary_size,
+            "num_layers": self.num_layers,
+            "hidden_dim": self.hidden_dim,
+            "intermediate_dim": self.intermediate_dim,
+            "num_heads": self.num_heads,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "activation_dropout": self.activation_dropout,
+            "activation": self.activation,
+            "norm": self.norm,
+            "positions": self.positions,
+            "max_length": self.max_length,
+            "tie_embeddings": self.tie_embeddings,
+            "epsilon": self.epsilon,
+            "seed": self.seed,
+        }
+
+
+def _vocabulary_sizes(shared: int | None, source: int | None, target: int | None) -> tuple[int, int]:
+    check_positive(vocabulary_size=shared, source_vocabulary_size=source, target_vocabulary_size=target)
+    if shared is not None and source is None and target is None:
+        return shared, shared
+    if shared is None and source is not None and target is not None:
+        return source, target
+    raise ValueError(
+        "Give either `vocabulary_size`, or both `source_vocabulary_size` and `target_vocabulary_size`. Received: "
+        f"vocabulary_size={shared}, source_vocabulary_size={source}, target_vocabulary_size={target}"
+    )
+
+
+def _ties(tie_embeddings: str | None, shared_size: int | None) -> str:
+    if tie_embeddings is None:
+        return "output" if shared_size is None else "all"
+    check_choice(TIES, tie_embeddings=tie_embeddings)
+    if tie_embeddings == "all" and shared_size is None:
+        raise ValueError(
+            "Argument `tie_embeddings` must be 'output' or 'none' where the vocabularies differ: one table needs "
+            "one `vocabulary_size`. Received: tie_embeddings='all'"
+        )
+    return tie_embeddings
+
+
+def _two_sides(inputs: Any) -> tuple[Tensor, Tensor]:
+    if not isinstance(inputs, dict) or not {"source_ids", "target_ids"} <= set(inputs):
+        received = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
+        raise ValueError(f"Inputs must be a dict with `source_ids` and `target_ids`. Received: {received}")
+    return inputs["source_ids"], inputs["target_ids"]

@@ -1,0 +1,100 @@
+"""Scaled dot-product attention, and the products and reshapings around it."""
+
+from collections.abc import Callable
+
+import keras
+from keras import ops
+
+from tf_transformer.ops import Tensor
+
+# Finite, so that a row with every key masked becomes a mean and not NaN; applied in float32 only, where it fits.
+_MASKED_SCORE = -1e9
+
+
+def project(inputs: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Multiplies the last axis by a matrix, as one two-dimensional product whatever the leading axes.
+
+    Args:
+        inputs: Tensor `[..., D]`.
+        kernel: Tensor `[D, E]` of the same dtype.
+        bias: Tensor `[E]` of the same dtype, or None.
+
+    Returns:
+        Tensor `[..., E]`.
+    """
+    width, outputs_dim = kernel.shape
+    outputs = ops.matmul(ops.reshape(inputs, (-1, width)), kernel)
+    if bias is not None:
+        outputs = outputs + bias
+    return ops.reshape(outputs, (*ops.shape(inputs)[:-1], outputs_dim))
+
+
+def split_heads(inputs: Tensor, num_heads: int) -> Tensor:
+    """Cuts the last axis into heads and moves them before the time axis.
+
+    Args:
+        inputs: Tensor `[..., T, H*d]`.
+        num_heads: The number H of heads.
+
+    Returns:
+        Tensor `[..., H, T, d]`.
+    """
+    heads = ops.reshape(inputs, (*ops.shape(inputs)[:-1], num_heads, inputs.shape[-1] // num_heads))
+    return _swap_heads_and_time(heads)  # [..., T, H, d] -> [..., H, T, d]
+
+
+def merge_heads(heads: Tensor) -> Tensor:
+    """Undoes `split_heads`.
+
+    Args:
+        heads: Tensor `[..., H, T, d]`.
+
+    Returns:
+        Tensor `[..., T, H*d]`.
+    """
+    width = heads.shape[-3] * heads.shape[-1]
+    outputs = _swap_heads_and_time(heads)  # [..., T, H, d]
+    return ops.reshape(outputs, (*ops.shape(outputs)[:-2], width))
+
+
+def _swap_heads_and_time(heads: Tensor) -> Tensor:
+    leading = range(len(heads.shape) - 3)
+    last = len(heads.shape) - 1
+    return ops.transpose(heads, (*leading, last - 1, last - 2, last))
+
+
+def dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: Callable[[Tensor], Tensor] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attends: `softmax(Q K^T / sqrt(d)) V` ("Attention Is All You Need", Vaswani et al., 2017, equation 1).
+
+    The products run in the dtype of the arguments, the softmax in float32. A query whose keys are all masked
+    gets the mean of the values.
+
+    Args:
+        query: Tensor `[..., H, T, d]`.
+        key: Tensor `[..., H, S, d]`.
+        value: Tensor `[..., H, S, e]`; its width may differ from that of the keys.
+        mask: Boolean tensor broadcastable to `[..., H, T, S]`, True = may attend; or None for "everywhere".
+        dropout: Applied to the weights on their way to the values, never to the weights that are returned.
+
+    Returns:
+        The outputs `[..., H, T, e]` in the dtype of `value` and the weights `[..., H, T, S]` in float32.
+    """
+    axes = list(range(len(key.shape)))
+    axes[-2:] = axes[:-3:-1]
+    scores = ops.matmul(query * (key.shape[-1] ** -0.5), ops.transpose(key, axes))
+    scores = ops.cast(scores, "float32")  # [..., H, T, S]
+    if mask is not None:
+        # A selection, not a sum: adding a broadcast [1, 1, T, T] bias has no fast kernel on the CPU.
+        scores = ops.where(mask, scores, _MASKED_SCORE)
+    # Not `ops.softmax`, which warns about rows of a single key: the first step of every decoding has them.
+    weights = keras.activations.softmax(scores, axis=-1)
+    used = ops.cast(weights, keras.backend.standardize_dtype(value.dtype))
+    if dropout is not None:
+        used = dropout(used)
+    return ops.matmul(used, value), weights
