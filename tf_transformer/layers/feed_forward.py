@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from tf_transformer.layers.arguments import check_choice, check_positive, check_rate, child_seed
+from tf_transformer.layers.dropout import Dropout
 from tf_transformer.layers.multi_head_attention import side_by_side
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.attention import project
@@ -61,11 +62,12 @@ class FeedForward(keras.layers.Layer):
         self.use_bias = use_bias
         self.seed = seed
         self.supports_masking = True
-        self._dropout = keras.layers.Dropout(
+        self._dropout = Dropout(
             dropout, seed=child_seed(seed, "dropout"), dtype=self.dtype_policy, name="dropout"
         )
 
     def build(self, inputs_shape: Any) -> None:
+        self._dropout.build()
         width = int(inputs_shape[-1])
         self._inner_roles = ("gate", "inner") if self.activation == "swiglu" else ("inner",)
         for role in self._inner_roles:

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from tf_transformer.layers.arguments import check_positive, check_rate, child_seed
+from tf_transformer.layers.dropout import Dropout
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.attention import dot_product_attention, merge_heads, project, split_heads
 from tf_transformer.ops.masks import expand_mask
@@ -72,11 +73,12 @@ class MultiHeadAttention(keras.layers.Layer):
         self.use_bias = use_bias
         self.seed = seed
         self.supports_masking = True
-        self._dropout = keras.layers.Dropout(
+        self._dropout = Dropout(
             dropout, seed=child_seed(seed, "dropout"), dtype=self.dtype_policy, name="dropout"
         )
 
     def build(self, query_shape: Any, key_shape: Any = None, value_shape: Any = None) -> None:
+        self._dropout.build()
         query_width = int(query_shape[-1])
         key_width = query_width if key_shape is None else int(key_shape[-1])
         value_width = key_width if value_shape is None else int(value_shape[-1])

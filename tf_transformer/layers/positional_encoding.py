@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from tf_transformer.layers.arguments import check_choice, check_positive, check_rate, child_seed
+from tf_transformer.layers.dropout import Dropout
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.positions import sinusoidal_positions
 
@@ -59,11 +60,12 @@ class PositionalEncoding(keras.layers.Layer):
         self.dropout = dropout
         self.seed = seed
         self.supports_masking = True
-        self._dropout = keras.layers.Dropout(
+        self._dropout = Dropout(
             dropout, seed=child_seed(seed, "dropout"), dtype=self.dtype_policy, name="dropout"
         )
 
     def build(self, inputs_shape: Any) -> None:
+        self._dropout.build()
         self._hidden_dim = int(inputs_shape[-1])
         if self.kind == "learned":
             stddev = self._hidden_dim**-0.5

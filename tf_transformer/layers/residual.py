@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from tf_transformer.layers.arguments import check_choice, check_rate, child_seed
+from tf_transformer.layers.dropout import Dropout
 from tf_transformer.ops import Tensor
 
 NORMS = ("pre", "post")
@@ -58,11 +59,12 @@ class Residual(keras.layers.Layer):
         self.seed = seed
         self.supports_masking = True
         self._norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
-        self._dropout = keras.layers.Dropout(
+        self._dropout = Dropout(
             dropout, seed=child_seed(seed, "dropout"), dtype=self.dtype_policy, name="dropout"
         )
 
     def build(self, inputs_shape: Any, context_shape: Any = None) -> None:
+        self._dropout.build()
         self._norm.build(inputs_shape)
         if not self.layer.built:
             shapes = [inputs_shape] if context_shape is None else [inputs_shape, context_shape]

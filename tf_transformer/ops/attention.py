@@ -92,8 +92,8 @@ def dot_product_attention(
     if mask is not None:
         # A selection, not a sum: adding a broadcast [1, 1, T, T] bias has no fast kernel on the CPU.
         scores = ops.where(mask, scores, _MASKED_SCORE)
-    # Not `ops.softmax`, which warns about rows of a single key: the first step of every decoding has them.
-    weights = keras.activations.softmax(scores, axis=-1)
+    # Keras warns of a softmax over one element, which is what the first step of every decoding has.
+    weights = ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
     used = ops.cast(weights, keras.backend.standardize_dtype(value.dtype))
     if dropout is not None:
         used = dropout(used)
