@@ -125,7 +125,7 @@ class EvaluationFiles(Files):
         Annotated[DataFile, Tag("<one>")] | Annotated[References, Tag("<list>")], Discriminator(one_or_list)
     ] = key(
         ..., "File with their translations, or a list of files: several references.", midway="logged",
-        example="dev.target.txt",
+        example="train.target.txt",
     )  # fmt: skip
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 Midway = Literal["free", "logged", "refused"]
@@ -22,6 +22,15 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=False
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_default(cls, values: Any) -> Any:
+        """Takes null for a default that other keys decide, such as a preset's sizes."""
+        if not isinstance(values, dict):
+            return values
+        made = {name for name, field in cls.model_fields.items() if field.default_factory is not None}
+        return {name: value for name, value in values.items() if value is not None or name not in made}
 
 
 def key(

@@ -1,0 +1,104 @@
+"""What differs between the recipe of a half-done run and the one given now, and what that means."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tf_transformer.recipe.fields import Midway, Section
+from tf_transformer.recipe.keys import ordered_fields, schema_keys, schema_path
+from tf_transformer.recipe.schema import Recipe
+
+KeyPath = tuple[str | int, ...]
+ABSENT = "(absent)"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One key that differs.
+
+    Args:
+        key: The key in dots.
+        old: Its value in the run, or ``"(absent)"``; a file stands as the start of its SHA-256.
+        new: Its value now.
+    """
+
+    key: str
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.old} in the run, {self.new} now"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The keys that differ, by what that means: taken; taken and logged as an event; refused."""
+
+    free: list[Change] = field(default_factory=list)
+    logged: list[Change] = field(default_factory=list)
+    refused: list[Change] = field(default_factory=list)
+
+
+def compare_recipes(old: Recipe, new: Recipe) -> Changes:
+    """Compares two resolved recipes key by key.
+
+    Files are compared by what they hold where both recipes carry records of them, else by their paths:
+    data that was only moved is no change. A precision of ``auto`` is whatever the run has chosen.
+
+    Args:
+        old: The recipe of the run.
+        new: The recipe given now.
+    """
+    changes = Changes()
+    one, other = _leaves(old, _records(old)), _leaves(new, _records(new))
+    for path in dict.fromkeys([*one, *other]):
+        before, after = one.get(path, ABSENT), other.get(path, ABSENT)
+        if before == after or (path == ("training", "precision") and after == "auto"):
+            continue
+        change = Change(".".join(map(str, path)), before, after)
+        getattr(changes, _midway(path)).append(change)
+    return changes
+
+
+def _midway(path: KeyPath) -> Midway:
+    name = schema_path(path)
+    marks = {key.midway for key in schema_keys() if key.path == name}
+    order: tuple[Midway, ...] = ("refused", "logged", "free")
+    return next((mark for mark in order if mark in marks), "refused")
+
+
+def _records(recipe: Recipe) -> dict[str, str]:
+    return {record.path: record.sha256 for record in recipe.files}
+
+
+def _leaves(recipe: Recipe, records: dict[str, str]) -> dict[KeyPath, Any]:
+    """Every value by its path, entries of data in one form whichever the recipe has."""
+    found: dict[KeyPath, Any] = {("task",): recipe.task}
+    data = recipe.data
+    for name, _ in ordered_fields(type(data)):
+        if name not in ("train", "dev", "test"):
+            found["data", name] = getattr(data, name)
+    for index, entry in enumerate(data.train_entries):
+        _flatten(entry, ("data", "train", index), records, found)
+    if data.dev_fraction is not None:
+        found["data", "dev", "fraction"] = data.dev_fraction
+    for split, sets in (("dev", data.dev_sets), ("test", data.test_sets)):
+        for name, section in sets.items():
+            _flatten(section, ("data", split, name), records, found)
+    for name in ("text", "model", "training", "decoding", "evaluation"):
+        _flatten(getattr(recipe, name), (name,), records, found)
+    return found
+
+
+def _flatten(value: Any, path: KeyPath, records: dict[str, str], found: dict[KeyPath, Any]) -> None:
+    if isinstance(value, Section):
+        for name, _ in ordered_fields(type(value)):
+            _flatten(getattr(value, name), (*path, name), records, found)
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            _flatten(item, (*path, index), records, found)
+    elif isinstance(value, Path):
+        sha256 = records.get(str(value))
+        found[path] = f"content {sha256[:12]}" if sha256 else str(value)
+    else:
+        found[path] = value

@@ -1,0 +1,128 @@
+"""Faults of a recipe in plain words: key, rule, received value, nearest valid key."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from tf_transformer.recipe.keys import nearest_key
+from tf_transformer.recipe.yaml_tree import Path
+
+NOTHING = object()
+"""In place of a received value where there is none to show."""
+
+_RULES = {
+    "missing": "is required",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "must be a smaller whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "string_type": "must be text; put quotes round a number",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_pattern_mismatch": "must be a name of letters, digits, '.', '_' and '-'",
+    "greater_than": "must be greater than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than": "must be less than {lt:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "model_type": "must be a section of keys",
+    "model_attributes_type": "must be a section of keys",
+    "dict_type": "must be a section of keys",
+    "tuple_type": "must be a list",
+    "too_short": "must not be empty",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with a recipe.
+
+    Args:
+        path: Where.
+        rule: What should be.
+        received: What was found there.
+        hint: What to write in its place.
+    """
+
+    path: Path
+    rule: str
+    received: Any = NOTHING
+    hint: str = ""
+
+    def text(self) -> str:
+        """The fault without the place in the file."""
+        parts = [self.rule]
+        if self.received is not NOTHING:
+            parts.append(f"received {shown(self.received)}")
+        if self.hint:
+            parts.append(self.hint)
+        key = ".".join(map(str, self.path))
+        return f"{key}: {'; '.join(parts)}" if key else "; ".join(parts)
+
+
+def shown(value: Any) -> str:
+    """A value as short JSON, on one line."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def faults_of(error: ValidationError, data: Any) -> list[Fault]:
+    """The faults that pydantic found in ``data``, each told once."""
+    faults: dict[Path, Fault] = {}
+    for detail in error.errors(include_url=False):
+        fault = _fault(detail, data)
+        if fault is not None:
+            faults.setdefault(fault.path, fault)
+    return list(faults.values())
+
+
+def _fault(detail: ErrorDetails, data: Any) -> Fault | None:
+    kind, context, received = detail["type"], detail.get("ctx", {}), detail["input"]
+    path, forms = _locate(detail, data)
+    if kind == "extra_forbidden":
+        return Fault(path, "unknown key", received, f"nearest valid key is {nearest_key(path, forms)}")
+    if kind == "missing":
+        return Fault(path, "is required")
+    if kind == "literal_error":
+        return _choice(path, context["expected"].replace(" or ", ", "), received)
+    if kind == "union_tag_invalid":
+        expected = context["expected_tags"].replace("<", "").replace(">", "")
+        return _choice(
+            (*path, "name"), expected, received.get("name") if isinstance(received, Mapping) else received
+        )
+    if kind == "default_factory_not_called" or (kind == "too_short" and received):
+        return None  # follows from another fault, which is told
+    return Fault(path, _RULES.get(kind, detail["msg"]).format(**context), received)
+
+
+def _choice(path: Path, expected: str, received: Any) -> Fault:
+    names = [name.strip().strip("'") for name in expected.split(",")]
+    near = get_close_matches(received.lower(), names, n=1) if isinstance(received, str) else []
+    rule = f"must be {names[0]}" if len(names) == 1 else f"must be one of {', '.join(names)}"
+    return Fault(path, rule, received, f"nearest valid value is {near[0]}" if near else "")
+
+
+def _locate(detail: ErrorDetails, data: Any) -> tuple[Path, frozenset[str]]:
+    """Follows pydantic's location through the values; what is no key there is the name of a form."""
+    path: list[str | int] = []
+    forms = set()
+    place = data
+    for part in detail["loc"]:
+        if isinstance(place, dict) and part in place:
+            place = place[str(part)]
+        elif isinstance(place, list) and isinstance(part, int) and part < len(place):
+            place = place[part]
+        else:
+            if isinstance(part, str) and part.startswith("<"):
+                forms.add(part)
+            continue
+        path.append(part)
+    if detail["type"] == "missing":
+        path.append(detail["loc"][-1])
+    return tuple(path), frozenset(forms)

@@ -1,0 +1,109 @@
+"""The keys of the schema as a list: for suggestions, for the commented recipe, and for comparing recipes."""
+
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import Tag
+from pydantic.fields import FieldInfo
+
+from tf_transformer.recipe.fields import Midway, Section
+from tf_transformer.recipe.schema import Recipe
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of the schema.
+
+    Args:
+        path: Its names from the top; list positions and names of sets are left out.
+        field: What the schema says of it.
+        forms: Which of several forms of a section it belongs to, such as ``<noam>``.
+        owner: The section class that declares it.
+    """
+
+    path: tuple[str, ...]
+    field: FieldInfo
+    forms: frozenset[str]
+    owner: type[Section]
+
+    @property
+    def midway(self) -> Midway:
+        """What a change of it does to a half-done run."""
+        extra: Any = self.field.json_schema_extra
+        found: Midway = extra["midway"]
+        return found
+
+
+@cache
+def schema_keys() -> tuple[Key, ...]:
+    """All keys of a recipe in the order of the schema, sections before what they hold."""
+    return tuple(key for key in _walk(Recipe, (), frozenset()) if key.path[0] != "files")
+
+
+def ordered_fields(section: type[Section]) -> list[tuple[str, FieldInfo]]:
+    """The fields of a section: first those that must be given, and a ``name`` that chooses the form."""
+
+    def rank(item: tuple[str, FieldInfo]) -> int:
+        name, field = item
+        return 0 if field.is_required() or (name == "name" and field.default is not None) else 1
+
+    return sorted(section.model_fields.items(), key=rank)
+
+
+def subsections(
+    annotation: Any, forms: frozenset[str] = frozenset()
+) -> Iterator[tuple[type[Section], frozenset[str]]]:
+    """The section classes that a field's type can hold, each with the form that leads to it."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation, forms
+    elif get_origin(annotation) is Annotated:
+        inner, *marks = get_args(annotation)
+        yield from subsections(inner, forms | {mark.tag for mark in marks if isinstance(mark, Tag)})
+    elif get_origin(annotation) in (Union, types.UnionType, tuple, list, dict):
+        for argument in get_args(annotation):
+            yield from subsections(argument, forms)
+
+
+def _walk(section: type[Section], path: tuple[str, ...], forms: frozenset[str]) -> Iterator[Key]:
+    for name, field in ordered_fields(section):
+        yield Key((*path, name), field, forms, section)
+        for inner, inner_forms in subsections(field.annotation):
+            yield from _walk(inner, (*path, name), forms | inner_forms)
+
+
+def schema_path(path: tuple[str | int, ...]) -> tuple[str, ...]:
+    """A value's path without list positions and names of sets: what the schema calls it."""
+    names = tuple(part for part in path if isinstance(part, str))
+    known = {key.path for key in schema_keys()}
+    if len(names) > 2 and names[:2] in (("data", "dev"), ("data", "test")) and names[:3] not in known:
+        return names[:2] + names[3:]
+    return names
+
+
+def nearest_key(path: tuple[str | int, ...], forms: frozenset[str]) -> str:
+    """The valid key most like an unknown one, in dots, preferably in the same section and form.
+
+    Args:
+        path: The path of the unknown key.
+        forms: The forms that were recognised on the way to it.
+    """
+    *parent, wrong = path
+    section, name = schema_path(tuple(parent)), str(wrong)
+    choices = {"<list>", "<named>", "<one>", *forms}
+    here = {key.path[-1] for key in schema_keys() if key.path[:-1] == section and key.forms <= choices}
+    best = max(sorted(here), key=lambda other: _likeness(name, other)) if here else None
+    if best is None or _likeness(name, best) < 0.6:
+        others = (key.path for key in schema_keys() if key.path != (*section, name))
+        elsewhere = [(_likeness(name, other[-1]), ".".join(other)) for other in others]
+        score, dotted = max(elsewhere)
+        if score >= 0.8:
+            return dotted
+    return ".".join(map(str, (*parent, best or "")))
+
+
+def _likeness(one: str, other: str) -> float:
+    return SequenceMatcher(None, one.lower(), other.lower()).ratio()

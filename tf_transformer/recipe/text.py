@@ -1,0 +1,196 @@
+"""A recipe as text: resolved for a run folder, commented for people, as a JSON Schema for editors."""
+
+import hashlib
+import json
+import os.path
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import yaml
+from pydantic.fields import FieldInfo
+
+from tf_transformer.errors import RecipeError
+from tf_transformer.files import fingerprint
+from tf_transformer.recipe.entries import Fraction
+from tf_transformer.recipe.fields import Section
+from tf_transformer.recipe.keys import ordered_fields, subsections
+from tf_transformer.recipe.schema import FileRecord, Recipe
+from tf_transformer.recipe.yaml_tree import PLAIN_WORDS
+
+_WIDTH = 100
+_HEAD = (
+    "# A complete recipe. Keys that are left out have the values shown here.",
+    "# Paths start at the folder of this file; on the command line they start at the current folder.",
+)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text in quotes wherever this package or another YAML reader would take it for something else."""
+
+
+for _tag, _pattern, _first in PLAIN_WORDS:
+    _Dumper.add_implicit_resolver(_tag, _pattern, _first)
+
+
+def plain(value: Any) -> Any:
+    """A section, or any value in one, as the mappings, lists, text and numbers that YAML and JSON hold."""
+    if isinstance(value, Section):
+        return {name: plain(getattr(value, name)) for name, _ in ordered_fields(type(value))}
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def dump_recipe(recipe: Recipe) -> str:
+    """The recipe as YAML with every key written out; :func:`load_recipe` reads it back as it was."""
+    return "# Resolved by tf-transformer: every key, as it was used.\n" + _yaml(plain(recipe))
+
+
+def data_files(recipe: Recipe) -> list[Path]:
+    """The files that a recipe names, each once, in its order."""
+    data = recipe.data
+    entries = [*data.train_entries, *data.dev_sets.values(), *data.test_sets.values()]
+    found = [path for entry in entries for path in _paths(entry)]
+    return list(dict.fromkeys([*found, *([recipe.text.model] if recipe.text.model else [])]))
+
+
+def with_files(recipe: Recipe, folder: Path) -> Recipe:
+    """The recipe with a record of each file it names: where it is and what it holds.
+
+    Args:
+        recipe: A recipe whose files are there; they are read for their checksums.
+        folder: The folder of the recipe, which relative paths start at.
+
+    Raises:
+        OSError: When a file cannot be read.
+    """
+    records = []
+    for path in data_files(recipe):
+        content = fingerprint(path)
+        relative = os.path.relpath(path, folder.absolute())
+        records.append(
+            FileRecord(path=str(path), relative=relative, size=content.size, sha256=content.sha256)
+        )
+    return recipe.model_copy(update={"files": tuple(records)})
+
+
+def recipe_digest(recipe: Recipe) -> str:
+    """SHA-256 of what a recipe says, whatever its comments, its order, and where its files lie."""
+    values = plain(recipe)
+    del values["files"]
+    data = recipe.data
+    values["data"]["train"] = [_nameless(entry) for entry in data.train_entries]
+    if not isinstance(data.dev, Fraction):
+        values["data"]["dev"] = [_nameless(entry) for entry in data.dev_sets.values()]
+    values["data"]["test"] = [_nameless(entry) for entry in data.test_sets.values()]
+    values["text"]["model"] = recipe.text.model is not None
+    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of recipes, for editors that complete and check YAML."""
+    schema = Recipe.model_json_schema()
+    del schema["properties"]["files"], schema["$defs"]["FileRecord"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def commented_recipe(task: str = "translate") -> str:
+    """A complete recipe with all defaults, each key under its help, written from the schema.
+
+    Raises:
+        RecipeError: When there is no such task.
+    """
+    tasks = get_args(Recipe.model_fields["task"].annotation)
+    if task not in tasks:
+        raise RecipeError(f"task must be one of {', '.join(tasks)}; received {task}")
+    return "\n".join([*_HEAD, *_section(Recipe, ())]) + "\n"
+
+
+def _section(section: type[Section], path: tuple[str, ...]) -> Iterator[str]:
+    indent = "  " * len(path)
+    for name, field in ordered_fields(section):
+        if name == "files" and not path:
+            continue
+        if not path:
+            yield ""
+        yield from textwrap.wrap(
+            _help(field), _WIDTH, initial_indent=indent + "# ", subsequent_indent=indent + "# "
+        )
+        yield from _value((*path, name), field, indent)
+
+
+def _help(field: FieldInfo) -> str:
+    annotation = field.annotation
+    literal = next((a for a in (annotation, *get_args(annotation)) if get_origin(a) is Literal), None)
+    choices = get_args(literal) if literal is not None else ()
+    return f"{field.description} ({', '.join(choices)})" if len(choices) > 1 else str(field.description)
+
+
+def _value(path: tuple[str, ...], field: FieldInfo, indent: str) -> Iterator[str]:
+    forms = [cls for cls, tags in subsections(field.annotation) if not tags & {"<list>", "<named>"}]
+    if not forms:
+        yield f"{indent}{path[-1]}: {_flow(_shown(path, field))}"
+        return
+    optional = field.default is None and not field.is_required()
+    if optional:
+        yield f"{indent}{path[-1]}: null"
+    else:
+        yield f"{indent}{path[-1]}:"
+        yield from _section(forms[0], path)
+    for form in forms[0 if optional else 1 :]:
+        yield f"{indent}# or: {_flow(_example(form, path))}"
+
+
+def _example(section: type[Section], path: tuple[str, ...]) -> dict[str, Any]:
+    shown = {}
+    for name, field in ordered_fields(section):
+        inner = [cls for cls, _ in subsections(field.annotation)]
+        value = _example(inner[0], (*path, name)) if inner else _shown((*path, name), field)
+        if value is not None:
+            shown[name] = value
+    return shown
+
+
+def _shown(path: tuple[str, ...], field: FieldInfo) -> Any:
+    extra: Any = field.json_schema_extra
+    if "examples" in extra:
+        example = extra["examples"][0]
+        return (
+            example.replace("train", path[1]) if path[0] == "data" and isinstance(example, str) else example
+        )
+    if field.default_factory is not None:
+        return _DEFAULTS[path[0]][path[-1]] if len(path) == 2 else None
+    return plain(field.default)
+
+
+_DEFAULTS = {name: plain(getattr(Recipe.model_fields[name], "default", None)) for name in ("text", "model")}
+
+
+def _yaml(value: Any) -> str:
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+def _flow(value: Any) -> str:
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, width=10**6)
+    return text.removesuffix("\n").removesuffix("...").strip()
+
+
+def _paths(entry: Section) -> list[Path]:
+    values = [getattr(entry, name) for name in type(entry).model_fields]
+    several = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
+    return [item for item in several if isinstance(item, Path)]
+
+
+def _nameless(entry: Section) -> dict[str, Any]:
+    """An entry without its name and with a mark in place of each path."""
+    shown = {}
+    for name in type(entry).model_fields:
+        value = getattr(entry, name)
+        several = value if isinstance(value, tuple) else (value,)
+        shown[name] = len(several) if isinstance(several[0], Path) else plain(value)
+    return {name: value for name, value in shown.items() if name != "name"}
