@@ -29,11 +29,17 @@ class ByteTokenizer(Tokenizer):
     def __init__(self, unknown: Unknown = "mark", unknown_mark: str = "<unk>") -> None:
         super().__init__(unknown, unknown_mark)
         # Padding, start and end never come here (`Tokenizer.detokenize`).
-        self._table = tf.constant([b"", unknown_mark.encode(), b"", b"", *(bytes([b]) for b in range(_BYTES))])
+        special = [b"", unknown_mark.encode(), b"", b""]
+        self._table = tf.constant(special + [bytes([byte]) for byte in range(_BYTES)])
 
     @classmethod
     def train(
-        cls, texts: Iterable[str], vocabulary_size: int, *, unknown: Unknown = "mark", unknown_mark: str = "<unk>"
+        cls,
+        texts: Iterable[str],
+        vocabulary_size: int,
+        *,
+        unknown: Unknown = "mark",
+        unknown_mark: str = "<unk>",
     ) -> "ByteTokenizer":
         """Returns the tokenizer, whatever the corpus.
 
@@ -42,12 +48,16 @@ class ByteTokenizer(Tokenizer):
         """
         del texts
         if vocabulary_size < _SIZE:
-            raise TextError(f"`vocabulary_size` must be at least {_SIZE} for bytes. Received: {vocabulary_size}")
+            raise TextError(
+                f"`vocabulary_size` must be at least {_SIZE} for bytes. Received: {vocabulary_size}"
+            )
         return cls(unknown, unknown_mark)
 
     @classmethod
-    def read(cls, files: Mapping[str, Path], vocabulary_size: int, options: Mapping[str, Any]) -> "ByteTokenizer":
-        """Makes the tokenizer; it has no files."""
+    def read(
+        cls, files: Mapping[str, Path], vocabulary_size: int, options: Mapping[str, Any]
+    ) -> "ByteTokenizer":
+        """Makes the tokenizer, it has no files."""
         return cls(**options)
 
     @property

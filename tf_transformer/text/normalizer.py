@@ -20,8 +20,9 @@ class Normalizer(tf.Module):
     space; outer spaces go. Zero-width characters stay: in some scripts they tell words apart. Applied twice
     it gives the same as once.
 
-    Lower case goes character by character after Python's table (so "Σ" is always "σ" and "İ" is "i" with a dot
-    above), the same under every locale, unlike `tf.strings.lower`.
+    Lower case goes character by character after Python's table: a final sigma has no form of its own, a
+    capital I with a dot becomes an i with a combining dot. It is the same under every locale, which
+    `tf.strings.lower` is not.
 
     Args:
         normal_form: `"nfc"` (composed characters), `"nfkc"` (compatibility forms replaced too) or `None`.
@@ -43,7 +44,8 @@ class Normalizer(tf.Module):
             raise ValueError(f'`normal_form` must be "nfc", "nfkc" or None. Received: {normal_form!r}')
         self.normal_form = normal_form
         self.lowercase = lowercase
-        self._lower = _lower_table() if lowercase else None
+        if lowercase:
+            self._lower = _lower_table()
         if normal_form:
             # Registers its operations when imported, so only where they are needed.
             import tensorflow_text

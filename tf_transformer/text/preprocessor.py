@@ -58,7 +58,7 @@ class Preprocessor(tf.Module):
         normalizer: Normalizer | None = None,
         model_type: Literal["unigram", "bpe"] = "unigram",
         byte_fallback: bool = True,
-        character_coverage: float = 0.9995,
+        character_coverage: float | None = None,
         unknown: Unknown = "mark",
         unknown_mark: str = "<unk>",
     ) -> "Preprocessor":
@@ -194,7 +194,7 @@ class Preprocessor(tf.Module):
         return {"source_ids": source, "target_ids": shifted}, labels
 
     def __call__(self, source: Any, target: Any) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        """Returns `assemble` of the encoded strings `[B]` of both sides; fit for `Dataset.map` after `batch`."""
+        """Returns `assemble` of both sides' encoded strings `[B]`; fit for `Dataset.map` after `batch`."""
         return self.assemble(self.encode_source(source), self.encode_target(target))
 
     def save(self, folder: str | Path) -> None:
@@ -223,12 +223,15 @@ class Preprocessor(tf.Module):
         manifest = storage.read_manifest(path)
         sides = storage.field(manifest, path, "tokenizers", list)
         if sides not in (["shared"], ["source", "target"]):
-            raise TextError(f'{path}: `tokenizers` must be ["shared"] or ["source", "target"]. Received: {sides}')
+            rule = '`tokenizers` must be ["shared"] or ["source", "target"]'
+            raise TextError(f"{path}: {rule}. Received: {sides}")
         try:
             normalizer = Normalizer(**storage.field(manifest, path, "normalizer", dict))
         except (TypeError, ValueError) as error:
-            raise TextError(f"{path}: `normalizer` must hold a Normalizer's arguments. Received: {error}") from error
-        return cls(*(load_tokenizer(path.parent / side) for side in sides), normalizer=normalizer)
+            rule = "`normalizer` must hold a Normalizer's arguments"
+            raise TextError(f"{path}: {rule}. Received: {error}") from error
+        tokenizers = [load_tokenizer(path.parent / side) for side in sides]
+        return cls(tokenizers[0], tokenizers[-1], normalizer)
 
 
 def _ended(ids: tf.RaggedTensor) -> tf.RaggedTensor:
@@ -254,6 +257,7 @@ def _padded(name: str, ids: tf.RaggedTensor, length: int | tf.Tensor | None) -> 
         return ids.to_tensor()
     longest = tf.cast(ids.bounding_shape(axis=1), tf.int32)
     rule = f"`{name}` must fit into the length to pad to, start or end included"
-    check = tf.debugging.assert_less_equal(longest, tf.cast(length, tf.int32), f"{rule}. Received a longer row")
+    limit = tf.cast(length, tf.int32)
+    check = tf.debugging.assert_less_equal(longest, limit, f"{rule}. Received a longer row")
     with tf.control_dependencies([check] if check is not None else []):
         return tf.identity(ids.to_tensor(shape=[None, length]))

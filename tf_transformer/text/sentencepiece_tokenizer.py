@@ -7,7 +7,10 @@ from typing import Any, ClassVar, Literal
 import tensorflow as tf
 
 from tf_transformer.errors import TextError
+from tf_transformer.presets import SPECIAL_TOKENS
 from tf_transformer.text import sentencepiece_model as models
+from tf_transformer.text.sentencepiece_import import with_our_ids
+from tf_transformer.text.sentencepiece_training import train_model
 from tf_transformer.text.storage import read_bytes
 from tf_transformer.text.tokenizers import Tokenizer, Unknown
 
@@ -18,8 +21,8 @@ class SentencePieceTokenizer(Tokenizer):
     """Runs a SentencePiece model; ids equal those of the `sentencepiece` library for the same file.
 
     With byte fallback every normalised text comes back as it was: runs of spaces become one, outer spaces
-    go, nothing else changes (U+2581 included, see `sentencepiece_model`). Without it, characters outside the
-    alphabet are unknown. A model that was imported with a normalisation of its own applies that too.
+    go, nothing else changes (U+2581 included, see `sentencepiece_training`). Without it, characters outside
+    the alphabet are unknown. A model that was imported with a normalisation of its own applies that too.
 
     Args:
         model: The content of a model file with our special ids.
@@ -45,7 +48,9 @@ class SentencePieceTokenizer(Tokenizer):
         parsed = models.parse_model(model, "`model`")
         if not models.has_our_ids(parsed):
             first = [piece.piece for piece in parsed.pieces[:4]]
-            raise TextError(f"`model` must begin with our special pieces; import the file instead. Received: {first}")
+            raise TextError(
+                f"`model` must begin with {list(SPECIAL_TOKENS)}, import it instead. Received: {first}"
+            )
         self._model = model
         self._pieces = _Pieces(parsed)
         # FastSentencepieceTokenizer gives other ids for BPE and for byte fallback.
@@ -61,12 +66,12 @@ class SentencePieceTokenizer(Tokenizer):
         *,
         model_type: Literal["unigram", "bpe"] = "unigram",
         byte_fallback: bool = True,
-        character_coverage: float = 0.9995,
+        character_coverage: float | None = None,
         unknown: Unknown = "mark",
         unknown_mark: str = "<unk>",
     ) -> "SentencePieceTokenizer":
         """Trains on a corpus; arguments and errors as in `train_tokenizer`."""
-        model = models.train_model(
+        model = train_model(
             texts,
             vocabulary_size,
             model_type=model_type,
@@ -80,7 +85,7 @@ class SentencePieceTokenizer(Tokenizer):
         cls, path: Path, unknown: Unknown = "mark", unknown_mark: str = "<unk>"
     ) -> "SentencePieceTokenizer":
         """Imports a `.model` file; its special pieces move to our ids."""
-        return cls(models.with_our_ids(read_bytes(path), str(path)), unknown, unknown_mark)
+        return cls(with_our_ids(read_bytes(path), str(path)), unknown, unknown_mark)
 
     @classmethod
     def read(

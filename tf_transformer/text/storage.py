@@ -57,7 +57,7 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise TextError(f"{path}: cannot be read, it must be a file of a tokenizer. Received: {reason}") from error
+        raise TextError(f"{path}: must be a file that can be read. Received: {reason}") from error
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

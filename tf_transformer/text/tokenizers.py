@@ -8,7 +8,7 @@ import abc
 import importlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import tensorflow as tf
 
@@ -26,7 +26,7 @@ TOKENIZERS: Final = {
     "characters": ("character_tokenizer", "CharacterTokenizer"),
     "bytes": ("byte_tokenizer", "ByteTokenizer"),
 }
-"""Module and class of each kind; imported when asked for, so that the kinds of core operations need no other."""
+"""Module and class of each kind, imported when asked for."""
 
 
 class Tokenizer(tf.Module):
@@ -40,8 +40,8 @@ class Tokenizer(tf.Module):
         ValueError: `unknown` is none of the two.
     """
 
-    kind: str
-    custom_ops: tuple[str, ...] = ()
+    kind: ClassVar[str]
+    custom_ops: ClassVar[tuple[str, ...]] = ()
     """Operations in the graph that core TensorFlow lacks; `import tensorflow_text` brings them."""
 
     def __init__(self, unknown: Unknown = "mark", unknown_mark: str = "<unk>") -> None:
@@ -162,7 +162,7 @@ def train_tokenizer(
     *,
     model_type: Literal["unigram", "bpe"] = "unigram",
     byte_fallback: bool = True,
-    character_coverage: float = 0.9995,
+    character_coverage: float | None = None,
     unknown: Unknown = "mark",
     unknown_mark: str = "<unk>",
 ) -> Tokenizer:
@@ -176,8 +176,9 @@ def train_tokenizer(
         model_type: `"sentencepiece"` alone: `"unigram"` or `"bpe"`.
         byte_fallback: `"sentencepiece"` alone: spells characters outside the vocabulary as bytes, so that
             nothing is unknown (takes 256 ids).
-        character_coverage: The share of the corpus' characters that must be in the alphabet
-            (`"sentencepiece"`, `"wordpiece"`).
+        character_coverage: `"sentencepiece"` and `"wordpiece"` alone: the share of the corpus' characters
+            that must be in the alphabet. `None`: all of them if they fit, 0.9995 if not, which is logged;
+            with byte fallback, all if they fill a quarter of the vocabulary at most, else 0.9995.
         unknown: See `Tokenizer`.
         unknown_mark: See `Tokenizer`.
 
@@ -198,6 +199,10 @@ def train_tokenizer(
         )
     if kind in ("sentencepiece", "wordpiece"):
         special["character_coverage"] = character_coverage
+    elif character_coverage is not None:
+        raise ValueError(
+            f"`character_coverage` must be None with the tokenizer {kind!r}. Received: {character_coverage!r}"
+        )
     maker: Any = tokenizer_class(kind)
     tokenizer: Tokenizer = maker.train(
         texts, vocabulary_size, unknown=unknown, unknown_mark=unknown_mark, **special
@@ -254,7 +259,7 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
         storage.check_unchanged(file, storage.read_bytes(file), path, manifest)
     if tokenizer.vocabulary_size != size:
         raise TextError(
-            f"{path}: `vocabulary_size` must be the size of the tokenizer's files, {tokenizer.vocabulary_size}. "
+            f"{path}: `vocabulary_size` must be {tokenizer.vocabulary_size}, the size of the tokenizer. "
             f"Received: {size}"
         )
     return tokenizer

@@ -7,7 +7,7 @@ size of the vocabulary whatever the corpus held.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,7 @@ class Vocabulary:
         seen: set[str] = set()
         for index, token in enumerate(self.tokens):
             if not token or token in seen:
-                raise ValueError(f"`tokens` must be distinct and not empty. Received: {token!r} again at {index}")
+                raise ValueError(f"`tokens` must be distinct and not empty. Received: {token!r} at {index}")
             seen.add(token)
 
     def __len__(self) -> int:
@@ -117,14 +117,16 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
         special = next((i for i, names in enumerate(_FOREIGN_SPECIALS) if token in names), None)
         first = lines.get(token) if special is None else specials.get(special)
         if first is not None:
-            raise TextError(f"{path}, line {number}: a token must be there once. "
-                            f"Received: {token!r}, which line {first} has")
+            raise TextError(
+                f"{path}, line {number}: a token must be there once. "
+                f"Received: {token!r}, which line {first} has"
+            )
         if special is None:
             lines[token] = number
         else:
             specials[special] = number
     if not lines:
-        raise TextError(f"{path}: must hold at least one token that is not special. Received: {len(specials)} lines")
+        raise TextError(f"{path}: must hold a token that is not special. Received: {len(specials)} lines")
     return Vocabulary.of(lines)
 
 
@@ -144,11 +146,9 @@ def _token(path: Path, number: int, line: str, counted: bool) -> str:
     line = match.group(1) if match else line
     for character in line:
         if _must_escape(character):
-            hint = " (some lines have a second column, this one or another has not)" if character in "\t " else ""
-            raise TextError(
-                f"{path}, line {number}: a token must not hold white space, control characters or line breaks, "
-                f"write {_escaped(character)} for U+{ord(character):04X}{hint}. Received: {line!r}"
-            )
+            rule = "a token must not hold white space, control characters or line breaks"
+            advice = f"write {_escaped(character)} for one, or give every line a second column"
+            raise TextError(f"{path}, line {number}: {rule} ({advice}). Received: {line!r}")
     if not line:
         raise TextError(f"{path}, line {number}: a line must hold a token. Received: an empty line")
     return unescape(line)
@@ -162,7 +162,8 @@ def decode_lines(path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
         raise TextError(
-            f"{path}, line {number}: must be UTF-8. Received: byte 0x{content[error.start]:02X} at {error.start}"
+            f"{path}, line {number}: must be UTF-8. "
+            f"Received: byte 0x{content[error.start]:02X} at offset {error.start}"
         ) from error
     lines = text.split("\n")
     if lines[-1] == "":
@@ -180,15 +181,11 @@ def read_saved(path: Path, content_size: int) -> Vocabulary:
     """
     lines = decode_lines(path)
     if len(lines) != content_size:
-        raise TextError(f"{path}: must have {content_size} lines, the size of the vocabulary that was saved. "
-                        f"Received: {len(lines)} lines")
+        raise TextError(
+            f"{path}: must have {content_size} lines, the size of the vocabulary that was saved. "
+            f"Received: {len(lines)} lines"
+        )
     try:
         return Vocabulary(tuple(unescape(line) for line in lines))
     except ValueError as error:
         raise TextError(f"{path}: {error}") from error
-
-
-def most_frequent(counts: Sequence[tuple[str, int]], limit: int) -> list[str]:
-    """Returns the `limit` most frequent tokens, ties in the order of their characters."""
-    ranked = sorted(counts, key=lambda item: (-item[1], item[0]))
-    return [token for token, _ in ranked[:limit]]

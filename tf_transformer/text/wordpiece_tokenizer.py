@@ -1,0 +1,106 @@
+"""WordPiece: words in the longest pieces that the vocabulary has, greedily from the left."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+import tensorflow as tf
+
+from tf_transformer.presets import SPECIAL_TOKENS, UNKNOWN_ID
+from tf_transformer.text.sentencepiece_training import note_size, train_word_pieces
+from tf_transformer.text.tokenizers import Unknown
+from tf_transformer.text.vocabulary import Vocabulary
+from tf_transformer.text.vocabulary_tokenizer import VocabularyTokenizer, batches
+from tf_transformer.text.word_splitting import split_words, surface, tidy
+from tf_transformer.text.word_tokenizer import has_joiners
+
+_SUFFIX = "##"
+_LONGEST_WORD_BYTES = 100
+
+
+class WordPieceTokenizer(VocabularyTokenizer):
+    """Splits text by the rule of `word_splitting` and each word into pieces; later pieces begin with `##`.
+
+    A word with a character outside the alphabet, or of more than 100 bytes, is unknown as a whole. Other
+    normalised text comes back as it was, when the vocabulary has joiners.
+
+    Args:
+        vocabulary: The pieces.
+        joiners: Whether tokens without a space before them are marked, as trained vocabularies have it.
+        unknown: See `Tokenizer`.
+        unknown_mark: See `Tokenizer`.
+    """
+
+    kind = "wordpiece"
+    custom_ops: ClassVar[tuple[str, ...]] = ("TFText>FastWordpieceTokenizeWithOffsets",)
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        joiners: bool = True,
+        unknown: Unknown = "mark",
+        unknown_mark: str = "<unk>",
+    ) -> None:
+        self.joiners = bool(joiners)
+        super().__init__(vocabulary, unknown, unknown_mark)
+        # Registers its operations when imported, so only where they are needed.
+        import tensorflow_text
+
+        self._pieces = tensorflow_text.FastWordpieceTokenizer(
+            vocab=list(vocabulary.tokens),
+            suffix_indicator=_SUFFIX,
+            max_bytes_per_word=_LONGEST_WORD_BYTES,
+            token_out_type=tf.int32,
+            unknown_token=SPECIAL_TOKENS[UNKNOWN_ID],
+            no_pretokenization=True,
+            support_detokenization=False,
+        )
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        vocabulary_size: int,
+        *,
+        character_coverage: float | None = None,
+        unknown: Unknown = "mark",
+        unknown_mark: str = "<unk>",
+    ) -> "WordPieceTokenizer":
+        """Takes the alphabet and the pieces that byte-pair merging of the corpus makes first.
+
+        Arguments and errors as in `train_tokenizer`. Merges by frequency stand in for WordPiece's own
+        likelihood score, which takes two hundred times as long.
+        """
+        alphabet, merged = train_word_pieces(_split(texts), vocabulary_size, character_coverage)
+        pieces = [form for character in alphabet for form in (character, _SUFFIX + character)]
+        pieces += [piece if first else _SUFFIX + piece for piece, first in merged]
+        pieces = pieces[: vocabulary_size - len(SPECIAL_TOKENS)]
+        note_size(len(SPECIAL_TOKENS) + len(pieces), vocabulary_size)
+        return cls(Vocabulary.of(pieces), True, unknown, unknown_mark)
+
+    @classmethod
+    def _import_options(cls, vocabulary: Vocabulary) -> dict[str, Any]:
+        return {"joiners": has_joiners(vocabulary)}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What beside the files makes the tokenizer; goes into `tokenizer.json`."""
+        return {**super().options, "joiners": self.joiners}
+
+    def _surface(self, token: str) -> str:
+        if token.startswith(_SUFFIX) and len(token) > len(_SUFFIX):
+            return token[len(_SUFFIX) :]
+        return surface(token, self.joiners)
+
+    def _tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
+        pieces = self._pieces.tokenize(split_words(strings, self.joiners))  # [B, words, pieces]
+        return pieces.merge_dims(1, 2)
+
+    def _detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        return tidy(super()._detokenize(ids), self.joiners)
+
+
+def _split(texts: Iterable[str]) -> Iterator[str]:
+    for batch in batches(texts):
+        words = split_words(tf.constant(batch), joiners=True)
+        for line in tf.strings.reduce_join(words, axis=-1, separator=" ").numpy():
+            yield line.decode("utf-8")
