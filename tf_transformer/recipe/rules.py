@@ -123,7 +123,8 @@ def _training(training: Training) -> Iterator[Fault]:
         where = ("training", "schedule", "total_steps")
         total = schedule.total_steps if schedule.total_steps is not None else training.steps
         if total is None:
-            yield Fault(where, "is required where training.steps is not given")
+            if training.epochs is None and training.minutes is not None:
+                yield Fault(where, "is required where training has neither steps nor epochs")
         elif schedule.total_steps is not None and total <= schedule.warmup_steps:
             rule = f"must be greater than training.schedule.warmup_steps, which is {schedule.warmup_steps}"
             yield Fault(where, rule, total)

@@ -39,7 +39,7 @@ class Falling(Section):
     peak: Rate = key(0.001, "Highest learning rate.", midway="logged")
     warmup_steps: Warmup = key(1000, "Updates up to the peak; 0 starts there.", midway="logged")
     total_steps: Annotated[Whole, Field(ge=1, le=MOST_UPDATES)] | None = key(
-        None, "Update at which the rate has fallen; by default training.steps.", midway="logged"
+        None, "Update at which the rate has fallen; by default the end of training.", midway="logged"
     )
     final_fraction: Annotated[float, Field(ge=0, le=1)] = key(
         0.0, "Share of the peak that is left then.", midway="logged"
