@@ -1,0 +1,262 @@
+"""Which rows make a batch: by a budget of real tokens, as a pure function of seed and epoch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from tf_transformer.data.shapes import SECOND_WEIGHT, IntArray, ShapeGrid, stratum_edges
+
+Words = np.ndarray[Any, np.dtype[np.uint64]]
+
+_ROWS_TRIED = 100_000
+_STRATA_TRIED: Final = (1, 2, 3, 4, 5, 6, 8, 10, 11, 12, 13, 15, 17, 20, 25, 32, 40, 50, 64, 80)
+_BLUR = 1.0
+"""Noise on the second length by which rows are sorted: 1 breaks ties at random, more mixes neighbours."""
+_SPIKE = 4.0
+"""A batch may take this many times the positions of an average batch on any side, padding included."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows that are padded together.
+
+    Attributes:
+        rows: Row numbers in the corpus, int64 `[rows]`.
+        lengths: Name of a column to the positions that its rows are padded to.
+        tokens: Real tokens of the budget's column (or rows, where rows are counted).
+    """
+
+    rows: IntArray
+    lengths: dict[str, int]
+    tokens: int
+
+
+class BatchPlan:
+    """Batches of every epoch, from lengths alone.
+
+    Rows are sorted by length (in strata of the budget's column, by the other column within one), so that a
+    batch needs little padding, and cut so that all batches of an epoch hold nearly the same number of real
+    tokens, never more than asked for. Ties, the directions of sorting and the order of the batches are drawn
+    anew each epoch. Batches are padded to shapes of a fixed grid. Two columns at most.
+
+    Args:
+        lengths: Name of a column to the positions each row takes in the model, integer `[rows]`.
+        batch_tokens: Real tokens (or rows, see `budget_column`) of a batch; a longer row is one of its own.
+        budget_column: The column whose tokens are counted; None counts rows.
+        seed: Seed of the order, at least 0.
+        corpora: For each row the index of its corpus; all 0 by default.
+        weights: For each corpus how often it occurs in an epoch; a fraction takes another part of it each
+            epoch, so that over many epochs all rows occur equally often. All 1 by default.
+        max_shapes: Most different padded shapes over all epochs.
+
+    Raises:
+        ValueError: An argument is wrong.
+    """
+
+    def __init__(
+        self,
+        lengths: Mapping[str, IntArray],
+        batch_tokens: int,
+        *,
+        budget_column: str | None = "target",
+        seed: int = 0,
+        corpora: IntArray | None = None,
+        weights: Sequence[float] | None = None,
+        max_shapes: int = 80,
+    ) -> None:
+        _check(lengths, batch_tokens, budget_column, seed, max_shapes)
+        self.columns = tuple(lengths)
+        self.batch_tokens = int(batch_tokens)
+        self.seed = int(seed)
+        first = budget_column or self.columns[0]
+        others = [name for name in self.columns if name != first]
+        self._order = (first, *others)
+        self._first = np.asarray(lengths[first], np.int64)
+        self._second = np.asarray(lengths[others[0]], np.int64) if others else np.zeros_like(self._first)
+        self._cost = self._first if budget_column else np.ones_like(self._first)
+        self._parts = _corpus_parts(len(self._first), corpora, weights)
+        self._edges, self._grid = self._best_strata(max_shapes)
+        self._recent: dict[int, list[Batch]] = {}
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of the corpus that the plan is for."""
+        return len(self._first)
+
+    @property
+    def shapes(self) -> list[dict[str, int]]:
+        """All shapes that batches may be padded to."""
+        return [dict(zip(self._order, map(int, shape), strict=False)) for shape in self._grid.shapes]
+
+    def epoch(self, epoch: int) -> list[Batch]:
+        """The batches of an epoch, in the order of training.
+
+        Args:
+            epoch: Number of the epoch, from 0; any epoch costs the same.
+
+        Returns:
+            The batches, the same for the same arguments always.
+        """
+        if epoch not in self._recent:
+            batches = self._shuffled(epoch, self._rows(epoch))
+            # One assignment: the input pipeline's thread may ask at the same time.
+            self._recent = {**dict(list(self._recent.items())[-2:]), epoch: batches}
+        return self._recent[epoch]
+
+    def num_batches(self, epoch: int) -> int:
+        """How many batches an epoch has."""
+        return len(self.epoch(epoch))
+
+    def padding(self, epoch: int = 0) -> dict[str, float]:
+        """The share of padding among all positions of an epoch, by column."""
+        batches = self.epoch(epoch)
+        shares = {}
+        for name, lengths in zip(self._order, (self._first, self._second), strict=False):
+            real = sum(int(lengths[batch.rows].sum()) for batch in batches)
+            shares[name] = 1 - real / sum(len(batch.rows) * batch.lengths[name] for batch in batches)
+        return shares
+
+    def _best_strata(self, max_shapes: int) -> tuple[IntArray, ShapeGrid]:
+        """The number of strata that pads least, tried on some rows where there are very many."""
+        rows = np.arange(len(self._first))
+        budget = float(self.batch_tokens)
+        if len(rows) > _ROWS_TRIED:
+            rows = np.argsort(_noise(self.seed, "sample", 0, len(rows)), kind="stable")[:_ROWS_TRIED]
+            budget = max(budget * len(rows) / len(self._first), 1.0)
+        best: tuple[float, IntArray, ShapeGrid] | None = None
+        for num_strata in _STRATA_TRIED:
+            edges = stratum_edges(self._first, num_strata)
+            if num_strata > max_shapes or (best and len(edges) < num_strata):
+                break
+            first, second, sizes = self._maxima(edges, rows, budget)
+            greatest = int(self._first.max()), int(self._second.max())
+            grid = ShapeGrid(edges, first, second, sizes, greatest, max_shapes)
+            padded = sizes @ grid.cover(first, second)
+            real = 4 * np.array([self._first[rows].sum(), self._second[rows].sum()])
+            shares = (1 - real / np.maximum(padded, 1)) * (padded > 0)
+            share = float(max(shares[0], SECOND_WEIGHT * shares[1]))
+            if best is None or share < best[0]:
+                best = share, edges, grid
+        assert best is not None
+        return best[1:]
+
+    def _maxima(self, edges: IntArray, rows: IntArray, budget: float) -> tuple[IntArray, IntArray, IntArray]:
+        """Greatest lengths and sizes of the batches that come of sorting in all four directions."""
+        first, second, sizes = [], [], []
+        for flips in range(4):
+            noise = _noise(self.seed, "trial", flips, len(rows))
+            order, starts = self._cut(edges, rows, budget, noise, flips)
+            first.append(np.maximum.reduceat(self._first[order], starts))
+            second.append(np.maximum.reduceat(self._second[order], starts))
+            sizes.append(np.diff(np.append(starts, len(order))))
+        return np.concatenate(first), np.concatenate(second), np.concatenate(sizes)
+
+    def _rows(self, epoch: int) -> IntArray:
+        """The rows of an epoch, each as often as the weight of its corpus says."""
+        chosen = []
+        for index, (rows, weight) in enumerate(self._parts):
+            start, end = int(epoch * weight * len(rows)), int((epoch + 1) * weight * len(rows))
+            if weight.denominator > 1:  # walk round and round one permutation
+                rows = rows[np.argsort(_noise(self.seed, "part", index, len(rows)), kind="stable")]
+            chosen.append(rows[np.arange(start, end) % max(len(rows), 1)])
+        return np.concatenate(chosen)
+
+    def _shuffled(self, epoch: int, rows: IntArray) -> list[Batch]:
+        if not len(rows):
+            return []
+        noise = _noise(self.seed, "rows", epoch, len(rows) + 1)
+        order, starts = self._cut(self._edges, rows, float(self.batch_tokens), noise[:-1], int(noise[-1]) & 3)
+        first = np.maximum.reduceat(self._first[order], starts)
+        second = np.maximum.reduceat(self._second[order], starts)
+        shapes = self._grid.cover(first, second).tolist()
+        tokens = np.add.reduceat(self._cost[order], starts)
+        groups = np.split(order, starts[1:])
+        return [
+            Batch(groups[at], dict(zip(self._order, shapes[at], strict=False)), int(tokens[at]))
+            for at in np.argsort(_noise(self.seed, "batches", epoch, len(starts)), kind="stable")
+        ]
+
+    def _cut(
+        self, edges: IntArray, rows: IntArray, budget: float, noise: Words, flips: int
+    ) -> tuple[IntArray, IntArray]:
+        """The rows in the order of their batches, and where each batch starts."""
+        strata = np.searchsorted(edges, self._first[rows])
+        key = self._second[rows] + noise / 2**64 * _BLUR
+        # The second length rises in one stratum and falls in the next: batches across an edge are alike, too.
+        snake = np.where((strata + flips) % 2 == 1, key, -key)
+        order = rows[np.lexsort((snake, strata if flips & 2 else -strata))]
+        over = self._cost[order] > budget
+        order = np.concatenate([order[~over], order[over]])
+        return order, self._starts(order, budget, int(over.sum()))
+
+    def _starts(self, order: IntArray, budget: float, num_alone: int) -> IntArray:
+        """Cut rows into runs of even size within the budget; the last `num_alone` rows stand alone."""
+        end = len(order) - num_alone
+        total = np.concatenate([[0], np.cumsum(self._cost[order[:end]])])
+        limits = [
+            _SPIKE * budget * max(float(lengths.sum()) / float(self._cost.sum()), 1e-9)
+            for lengths in (self._first, self._second)
+        ]
+        starts, start = [], 0
+        while start < end:
+            starts.append(start)
+            left = total[end] - total[start]
+            even = left / np.ceil(left / budget)
+            stop = int(np.searchsorted(total, total[start] + even, side="right")) - 1
+            if stop < end and total[stop + 1] - total[start] <= budget:
+                missing, excess = total[start] + even - total[stop], total[stop + 1] - total[start] - even
+                stop += int(excess < missing)
+            start = self._without_spike(order, start, max(stop, start + 1), limits)
+        return np.array(starts + list(range(end, len(order))), np.int64)
+
+    def _without_spike(self, order: IntArray, start: int, stop: int, limits: list[float]) -> int:
+        """An earlier stop where one very long row would pad all others of a batch to its length."""
+        for lengths, most in zip((self._first, self._second), limits, strict=True):
+            longest = np.maximum.accumulate(lengths[order[start:stop]])
+            fits = longest * np.arange(1, stop - start + 1) <= most
+            stop = start + max(int(np.argmin(fits)) if not fits.all() else stop - start, 1)
+        return stop
+
+
+def _noise(seed: int, purpose: str, number: int, size: int) -> Words:
+    """Random words. Raw output of a bit generator is what NumPy promises to keep over its versions."""
+    key = [seed, number, *purpose.encode("ascii")]
+    return np.random.PCG64(np.random.SeedSequence(key)).random_raw(size)
+
+
+def _corpus_parts(
+    size: int, corpora: IntArray | None, weights: Sequence[float] | None
+) -> list[tuple[IntArray, Fraction]]:
+    index = np.zeros(size, np.int64) if corpora is None else np.asarray(corpora, np.int64)
+    if len(index) != size:
+        raise ValueError(f"`corpora` must have an entry for each of {size} rows. Received: {len(index)}")
+    count = int(index.max()) + 1
+    chosen = [1.0] * count if weights is None else list(weights)
+    if len(chosen) < count or not all(0 <= weight < np.inf for weight in chosen):
+        raise ValueError(
+            f"`weights` must give each of {count} corpora a number of at least 0. Received: {chosen}"
+        )
+    exact = [Fraction(weight).limit_denominator(1_000_000) for weight in chosen]
+    parts = [(np.flatnonzero(index == at), exact[at]) for at in range(count)]
+    if not any(weight * len(rows) for rows, weight in parts):
+        raise ValueError(f"`weights` must be above 0 for a corpus that has rows. Received: {chosen}")
+    return parts
+
+
+def _check(
+    lengths: Mapping[str, IntArray], batch_tokens: int, budget_column: str | None, seed: int, max_shapes: int
+) -> None:
+    sizes = {name: len(values) for name, values in lengths.items()}
+    if not 1 <= len(sizes) <= 2 or len(set(sizes.values())) != 1 or not next(iter(sizes.values())):
+        raise ValueError(f"`lengths` must be one or two columns of equally many rows. Received: {sizes}")
+    if any(np.min(values) < 1 for values in lengths.values()):
+        raise ValueError("`lengths` must be at least 1. Received: a row of length 0")
+    if budget_column is not None and budget_column not in sizes:
+        raise ValueError(f"`budget_column` must be None or one of {list(sizes)}. Received: {budget_column!r}")
+    least = {"batch_tokens": (batch_tokens, 1), "seed": (seed, 0), "max_shapes": (max_shapes, 1)}
+    for name, (value, lowest) in least.items():
+        if value < lowest:
+            raise ValueError(f"`{name}` must be at least {lowest}. Received: {value}")

@@ -1,0 +1,38 @@
+"""Characters that cannot be seen: which of them make a text empty, and which are worth a note."""
+
+import re
+import unicodedata
+from typing import Final
+
+ZERO_WIDTH: Final = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
+)
+"""Soft hyphen, zero-width spaces and joiners, direction marks, word joiner, stray byte-order mark."""
+
+CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Control characters, tabs and every line break that is not the end of a line."""
+
+HTML_ENTITY: Final = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+
+# Letters, marks and symbols by their category, yet without ink: fillers, joiners, variation selectors.
+_INKLESS: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_INKLESS_CATEGORIES: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing is left of a text without white space, zero-width and control characters.
+
+    Args:
+        text: Any string.
+
+    Returns:
+        True for `""`, `"  "` and `"\\u3000\\u00a0\\u200b"`; `str.strip` alone would leave the last one.
+    """
+    if text[:1].isalnum():  # nearly every line: decided by its first character
+        return False
+    return all(
+        char.isspace() or unicodedata.category(char) in _INKLESS_CATEGORIES or _INKLESS.match(char)
+        for char in text
+    )

@@ -1,0 +1,201 @@
+"""From ids in memory to batches for a model: whole batches are gathered and padded, never single rows."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tf_transformer.data.batching import Batch, BatchPlan
+from tf_transformer.data.encoding import EncodedCorpus, encode, limit, merge, token_warnings
+from tf_transformer.data.shapes import IntArray
+
+__all__ = [
+    "Batch",
+    "BatchPlan",
+    "EncodedCorpus",
+    "EvaluationSet",
+    "Position",
+    "encode",
+    "evaluation_batches",
+    "limit",
+    "merge",
+    "token_warnings",
+    "training_dataset",
+]
+
+Assemble = Callable[..., Any]
+_AHEAD = 8
+"""Batches that are made ready while the model works."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where training stands in its data: the batch that comes next.
+
+    Attributes:
+        epoch: Number of the epoch, from 0.
+        batch: Number of the batch in that epoch's plan, from 0.
+    """
+
+    epoch: int = 0
+    batch: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epoch < 0 or self.batch < 0:
+            raise ValueError(f"`epoch` and `batch` must be at least 0. Received: {self.epoch}, {self.batch}")
+
+    def advance(self, plan: BatchPlan, batches: int = 1) -> "Position":
+        """The position some batches later.
+
+        Args:
+            plan: The plan that is followed.
+            batches: Batches that were used.
+
+        Returns:
+            A new position; after the last batch of an epoch, the first one of the next.
+        """
+        epoch, batch = self.epoch, self.batch + batches
+        while batch >= (size := plan.num_batches(epoch)):
+            epoch, batch = epoch + 1, batch - size
+        return Position(epoch, batch)
+
+    def to_json(self) -> dict[str, int]:
+        """The position as plain values."""
+        return {"epoch": self.epoch, "batch": self.batch}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, int]) -> "Position":
+        """The position that `to_json` wrote."""
+        return cls(int(values["epoch"]), int(values["batch"]))
+
+
+def training_dataset(
+    encoded: EncodedCorpus, plan: BatchPlan, assemble: Assemble, start: Position | tuple[int, int] = (0, 0)
+) -> tf.data.Dataset:
+    """Batches without end, in the order of a plan.
+
+    Args:
+        encoded: The corpus that the plan was made for.
+        plan: Which rows make a batch, and what they are padded to.
+        assemble: Called in a graph with keywords `source_ids`, `source_length` and so on: for each column its
+            ragged int32 ids `[batch, None]` and the scalar int32 length to pad to; returns what the model
+            gets, such as `(inputs, labels)`.
+        start: Epoch and batch to begin with; a late one is no slower than the first.
+
+    Returns:
+        An infinite dataset of what `assemble` returns, one element a batch, in the order of the plan exactly.
+
+    Raises:
+        ValueError: The plan is for other columns or another number of rows.
+    """
+    if set(plan.columns) != set(encoded.columns) or plan.num_rows != len(encoded):
+        raise ValueError(
+            f"`plan` must be for columns {sorted(encoded.columns)} and {len(encoded)} rows. "
+            f"Received: a plan for {sorted(plan.columns)} and {plan.num_rows} rows"
+        )
+    first = start if isinstance(start, Position) else Position(*start)
+
+    def batches() -> Iterator[Batch]:
+        epoch, skipped = first.epoch, first.batch
+        while True:
+            yield from plan.epoch(epoch)[skipped:]
+            epoch, skipped = epoch + 1, 0
+
+    return _dataset(encoded, batches, assemble)
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """Every row of a corpus once, sorted by length.
+
+    Attributes:
+        batches: Which rows each element of `dataset` holds.
+        dataset: A finite dataset of what `assemble` returned, in the order of `batches`.
+    """
+
+    batches: tuple[Batch, ...]
+    dataset: tf.data.Dataset
+
+    def restore(self, results: Sequence[Sequence[Any]]) -> list[Any]:
+        """Bring results into the order of the corpus.
+
+        Args:
+            results: For each batch its results, one a row.
+
+        Returns:
+            One result for each row of the corpus, in its order.
+
+        Raises:
+            ValueError: A batch lacks results or has too many.
+        """
+        sizes = [len(batch.rows) for batch in self.batches]
+        if [len(result) for result in results] != sizes:
+            raise ValueError(
+                f"`results` must have one for each row of batches of {sizes}. "
+                f"Received: {[len(result) for result in results]}"
+            )
+        restored: list[Any] = [None] * sum(sizes)
+        for batch, result in zip(self.batches, results, strict=True):
+            for row, value in zip(batch.rows, result, strict=True):
+                restored[row] = value
+        return restored
+
+
+def evaluation_batches(encoded: EncodedCorpus, batch_tokens: int, assemble: Assemble) -> EvaluationSet:
+    """Batches of a whole dev or test set, the same ones each time.
+
+    Args:
+        encoded: The corpus; nothing of it is left out.
+        batch_tokens: Most positions of a batch on its longer side, padding included; a longer row stands
+            alone.
+        assemble: As for `training_dataset`.
+
+    Returns:
+        The batches, longest rows first: what does not fit in memory shows at once.
+
+    Raises:
+        ValueError: `batch_tokens` is less than 1, or the corpus is empty.
+    """
+    if batch_tokens < 1 or not len(encoded):
+        raise ValueError(
+            f"`batch_tokens` must be at least 1 and `encoded` not empty. "
+            f"Received: {batch_tokens}, {len(encoded)} rows"
+        )
+    names = list(encoded.lengths)
+    longest = np.max([encoded.lengths[name] for name in names], axis=0)
+    order = np.lexsort((*(-encoded.lengths[name] for name in names), -longest))
+    batches = []
+    start = 0
+    while start < len(order):
+        size = max(1, batch_tokens // max(1, int(longest[order[start]])))
+        batches.append(_batch(encoded, order[start : start + size]))
+        start += size
+    return EvaluationSet(tuple(batches), _dataset(encoded, lambda: iter(batches), assemble))
+
+
+def _batch(encoded: EncodedCorpus, rows: IntArray) -> Batch:
+    lengths = {name: int(values[rows].max()) for name, values in encoded.lengths.items()}
+    return Batch(rows, lengths, sum(int(values[rows].sum()) for values in encoded.lengths.values()))
+
+
+def _dataset(
+    encoded: EncodedCorpus, batches: Callable[[], Iterator[Batch]], assemble: Assemble
+) -> tf.data.Dataset:
+    """Gather, pad and prefetch: Python only says which rows, once a batch."""
+    names = tuple(encoded.columns)
+
+    def numbers() -> Iterator[tuple[IntArray, np.ndarray[Any, np.dtype[np.int32]]]]:
+        for batch in batches():
+            yield batch.rows, np.array([batch.lengths[name] for name in names], np.int32)
+
+    def gather(rows: tf.Tensor, lengths: tf.Tensor) -> Any:
+        columns = {f"{name}_ids": tf.gather(encoded.columns[name], rows) for name in names}
+        sizes = {f"{name}_length": lengths[place] for place, name in enumerate(names)}
+        return assemble(**columns, **sizes)
+
+    signature = (tf.TensorSpec([None], tf.int64), tf.TensorSpec([len(names)], tf.int32))
+    dataset = tf.data.Dataset.from_generator(numbers, output_signature=signature)
+    dataset = dataset.map(gather, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    return dataset.prefetch(_AHEAD)
