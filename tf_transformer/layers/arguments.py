@@ -23,7 +23,9 @@ def check_rate(**values: float) -> None:
     """
     for name, value in values.items():
         if not isinstance(value, int | float) or not 0 <= value < 1:
-            raise ValueError(f"Argument `{name}` must be at least 0 and less than 1. Received: {name}={value!r}")
+            raise ValueError(
+                f"Argument `{name}` must be at least 0 and less than 1. Received: {name}={value!r}"
+            )
 
 
 def check_choice(choices: Sequence[str], **values: str) -> None:
@@ -41,7 +43,8 @@ def check_choice(choices: Sequence[str], **values: str) -> None:
 def child_seed(seed: int | None, name: str) -> int | None:
     """The seed of the part called `name` of something seeded by `seed`.
 
-    Two dropouts of one seed would drop the same places, two kernels of one seed would start out equal: so each
-    part gets a seed of its own. None stays None, which lets Keras draw from `keras.utils.set_random_seed`.
+    Two dropouts of one seed would drop the same places, two kernels of one seed would start out equal: so
+    each part gets a seed of its own. None stays None, which lets Keras draw one after
+    `keras.utils.set_random_seed`.
     """
     return None if seed is None else zlib.crc32(f"{seed}/{name}".encode()) % 2**31

@@ -4,10 +4,10 @@ from typing import Any
 
 import keras
 
-from tf_transformer.layers.arguments import check_positive, child_seed
-from tf_transformer.layers.feed_forward import FeedForward
+from tf_transformer.layers.arguments import check_choice, check_positive, check_rate, child_seed
+from tf_transformer.layers.feed_forward import ACTIVATIONS, FeedForward
 from tf_transformer.layers.multi_head_attention import MultiHeadAttention
-from tf_transformer.layers.residual import Residual
+from tf_transformer.layers.residual import NORMS, Residual
 from tf_transformer.ops import Tensor
 
 
@@ -40,6 +40,12 @@ class Block(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        check_positive(num_heads=num_heads, intermediate_dim=intermediate_dim)
+        check_rate(
+            dropout=dropout, attention_dropout=attention_dropout, activation_dropout=activation_dropout
+        )
+        check_choice(ACTIVATIONS, activation=activation)
+        check_choice(NORMS, norm=norm)
         self.num_heads = num_heads
         self.intermediate_dim = intermediate_dim
         self.dropout = dropout

@@ -1,6 +1,6 @@
 """The decoder: causal self-attention, cross-attention over a memory, and feed-forward, block upon block.
 
-Whole sequences and single steps go through the same `forward`: a step differs only in that a cache is handed in.
+Whole sequences and single steps go through the same `forward`: a step differs only by the cache it is given.
 """
 
 from typing import Any
@@ -95,7 +95,8 @@ class DecoderBlock(Block):
             training: Whether to drop out.
 
         Returns:
-            Outputs shaped like `inputs`, weights `self` and `cross`, and the self-attention's keys and values.
+            Outputs shaped like `inputs`, weights `self` and `cross`, and the keys and values of
+            self-attention.
         """
         outer = self._self_attention
         entered = outer.enter(inputs)
@@ -165,7 +166,9 @@ class Decoder(Stack):
         projected = project(memory, kernel, bias)  # [B, S, L*2*H*d]
         shape = (*ops.shape(memory)[:2], 2 * self.num_layers, self.num_heads, self._width // self.num_heads)
         heads = ops.transpose(ops.reshape(projected, shape), (2, 0, 3, 1, 4))  # [L*2, B, H, S, d]
-        return [[heads[2 * index], heads[2 * index + 1]] for index in range(self.num_layers)]
+        # Not by indexing, whose gradients are L*2 tensors of the whole size, zero but for one part.
+        parts = ops.unstack(heads, 2 * self.num_layers)
+        return [parts[index : index + 2] for index in range(0, len(parts), 2)]
 
     def forward(
         self,

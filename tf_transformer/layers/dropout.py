@@ -15,9 +15,10 @@ _LEVELS = 256
 class Dropout(keras.layers.Layer):
     """Zeroes elements at random while training, and scales the others so that the expectation stays.
 
-    Drawing random numbers is what dropout costs on a CPU, so each draw of 32 bits decides about four elements,
-    by one byte each. The rate therefore acts in steps of 1/256 (0.1 as 26/256), and the scale is exact for that
-    step. The state of the random numbers is a variable whose path does not depend on what else was built.
+    Drawing random numbers is what dropout costs on a CPU, so each draw of 32 bits decides about four
+    elements, by one byte each. The rate therefore acts in steps of 1/256 (0.1 as 26/256), and the scale is
+    exact for that step. The state of the random numbers is a variable whose path does not depend on what
+    else was built before.
 
     Args:
         rate: The share of elements to zero, from 0 up to, but not including, 1.
@@ -55,7 +56,9 @@ class Dropout(keras.layers.Layer):
 
     def _random_bytes(self, inputs: Tensor) -> Tensor:
         *leading, width = ops.shape(inputs)
-        words = keras.random.randint((*leading, (width + 3) // 4, 1), -(2**31), 2**31 - 1, seed=self.seed_generator)
+        words = keras.random.randint(
+            (*leading, (width + 3) // 4, 1), -(2**31), 2**31 - 1, seed=self.seed_generator
+        )
         random_bytes = ops.reshape(ops.view(words, "uint8"), (*leading, -1))  # [..., width rounded up to 4]
         return random_bytes[..., :width]
 

@@ -16,9 +16,9 @@ from tf_transformer.presets import PAD_ID
 class TokenEmbedding(keras.layers.Layer):
     """Looks tokens up in a table; with `reverse=True`, multiplies by the table to get logits.
 
-    Sharing the table between input and output, and its scaling by `sqrt(hidden_dim)` on the way in, are section
-    3.4 of "Attention Is All You Need" (Vaswani et al., 2017). The table starts normally distributed with
-    deviation `hidden_dim ** -0.5`, its padding row as zeros.
+    Sharing the table between input and output, and its scaling by `sqrt(hidden_dim)` on the way in, are
+    section 3.4 of "Attention Is All You Need" (Vaswani et al., 2017). The table starts normally distributed
+    with deviation `hidden_dim ** -0.5`, its padding row as zeros.
 
     Args:
         vocabulary_size: The number V of tokens.
@@ -44,7 +44,12 @@ class TokenEmbedding(keras.layers.Layer):
     """
 
     def __init__(
-        self, vocabulary_size: int, hidden_dim: int, scale: bool = True, seed: int | None = None, **kwargs: Any
+        self,
+        vocabulary_size: int,
+        hidden_dim: int,
+        scale: bool = True,
+        seed: int | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         check_positive(vocabulary_size=vocabulary_size, hidden_dim=hidden_dim)
@@ -64,7 +69,8 @@ class TokenEmbedding(keras.layers.Layer):
         )
 
     def _initial_table(self, shape: tuple[int, int], dtype: str) -> Tensor:
-        normal = keras.initializers.RandomNormal(stddev=self.hidden_dim**-0.5, seed=child_seed(self.seed, "table"))
+        stddev = self.hidden_dim**-0.5
+        normal = keras.initializers.RandomNormal(stddev=stddev, seed=child_seed(self.seed, "table"))
         is_padding = ops.equal(ops.arange(shape[0]), PAD_ID)[:, None]
         return ops.where(is_padding, ops.zeros((), dtype), normal(shape, dtype))
 

@@ -49,12 +49,14 @@ class EncoderBlock(Block):
         self._self_attention.build(inputs_shape)
         self._network.build(inputs_shape)
 
-    def call(self, inputs: Tensor, attention_mask: Tensor | None = None, training: bool | None = None) -> Tensor:
+    def call(
+        self, inputs: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+    ) -> Tensor:
         mask = None if attention_mask is None else expand_mask(attention_mask)
         return self.forward(inputs, mask, training)[0]
 
     def forward(self, inputs: Tensor, mask: Tensor | None, training: bool | None) -> tuple[Tensor, Tensor]:
-        """The block's outputs `[B, S, D]`, and its attention weights `[B, H, S, S]` for whoever looks at them."""
+        """The block's outputs `[B, S, D]`, and its attention weights `[B, H, S, S]` for who wants them."""
         outer = self._self_attention
         attended, weights, _ = outer.layer.attend_self(outer.enter(inputs), mask, training=training)
         states = outer.leave(inputs, attended, training=training)
@@ -89,7 +91,9 @@ class Encoder(Stack):
         if self.final_norm is not None:
             self.final_norm.build(inputs_shape)
 
-    def call(self, inputs: Tensor, attention_mask: Tensor | None = None, training: bool | None = None) -> Tensor:
+    def call(
+        self, inputs: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+    ) -> Tensor:
         mask = None if attention_mask is None else expand_mask(attention_mask)
         return self.forward(inputs, mask, training)[0]
 

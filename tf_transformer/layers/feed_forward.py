@@ -18,9 +18,10 @@ ACTIVATIONS = ("relu", "gelu", "swiglu")
 class FeedForward(keras.layers.Layer):
     """Transforms each position by itself: wider, through an activation, and back.
 
-    `relu`: `max(0, x W1 + b1) W2 + b2`, section 3.3 of "Attention Is All You Need" (Vaswani et al., 2017); `gelu`
-    the same with the exact GELU (Hendrycks and Gimpel, 2016); `swiglu`: `(silu(x Wg + bg) * (x W1 + b1)) W2 + b2`
-    ("GLU Variants Improve Transformer", Shazeer, 2020). Kernels start Xavier-uniform.
+    `relu`: `max(0, x W1 + b1) W2 + b2`, section 3.3 of "Attention Is All You Need" (Vaswani et al., 2017);
+    `gelu`: the same with the exact GELU (Hendrycks and Gimpel, 2016);
+    `swiglu`: `(silu(x Wg + bg) * (x W1 + b1)) W2 + b2` ("GLU Variants Improve Transformer", Shazeer, 2020).
+    Kernels start Xavier-uniform.
 
     Args:
         intermediate_dim: The width in the middle; `swiglu` has two matrices of this width.

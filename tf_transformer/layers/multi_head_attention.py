@@ -96,7 +96,8 @@ class MultiHeadAttention(keras.layers.Layer):
         self._add_projection("output", values_dim, self.output_dim or query_width, gain=1.0)
 
     def _add_projection(self, role: str, inputs_dim: int, outputs_dim: int, gain: float) -> None:
-        xavier = keras.initializers.VarianceScaling(gain, "fan_avg", "uniform", seed=child_seed(self.seed, role))
+        seed = child_seed(self.seed, role)
+        xavier = keras.initializers.VarianceScaling(gain, "fan_avg", "uniform", seed=seed)
         # Cast where they are used, since decoding reaches them without passing through `__call__`.
         kernel = self.add_weight(
             name=f"{role}_kernel", shape=(inputs_dim, outputs_dim), initializer=xavier, autocast=False
@@ -124,8 +125,8 @@ class MultiHeadAttention(keras.layers.Layer):
         if key is None or (key is query and value is None):
             outputs, weights, _ = self.attend_self(query, mask, training=training)
         else:
-            heads = self.project_memory(key, value)
-            outputs, weights = self.attend_memory(query, *heads, mask, training=training)
+            key_heads, value_heads = self.project_memory(key, value)
+            outputs, weights = self.attend_memory(query, key_heads, value_heads, mask, training=training)
         return (outputs, weights) if return_attention_scores else outputs
 
     def attend_self(
@@ -140,11 +141,11 @@ class MultiHeadAttention(keras.layers.Layer):
         Args:
             inputs: Tensor `[..., T, D]` in the compute dtype.
             mask: Boolean tensor broadcastable to `[..., H, T, S]`, or None.
-            cache: `key` `[..., H, t, d]` and `value` `[..., H, t, e]` of the positions before `inputs`, or None.
+            cache: `key` `[..., H, t, d]` and `value` `[..., H, t, e]` of the positions before, or None.
             training: Whether to drop out.
 
         Returns:
-            Outputs `[..., T, output_dim]`, weights `[..., H, T, t + T]`, and the cache with `inputs` appended.
+            Outputs `[..., T, output_dim]`, weights `[..., H, T, t + T]`, the cache with `inputs` appended.
         """
         query, key, value = self._project(inputs, ("query", "key", "value"))
         if cache is not None:

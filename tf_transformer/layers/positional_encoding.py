@@ -20,7 +20,8 @@ class PositionalEncoding(keras.layers.Layer):
     Args:
         kind: `"sinusoidal"` (any length, no weights; see `ops.positions`), `"learned"` (a trained vector for
             each of `max_length` positions) or `"none"` (adds nothing).
-        max_length: The number of positions that `"learned"` holds; the other kinds have no limit and ignore it.
+        max_length: The number of positions that `"learned"` holds; the other kinds have no limit and
+            ignore it.
         dropout: Rate of the dropout on the sum.
         seed: Seed of the dropout and of learned positions, or None to draw one.
 
@@ -32,8 +33,8 @@ class PositionalEncoding(keras.layers.Layer):
         Tensor `[B, T, D]` in the compute dtype; the sum itself is taken in float32.
 
     Raises:
-        ValueError: If a sequence is longer than `max_length` learned positions. Where the length is only known
-            inside a compiled graph, the backend's own error stops the run.
+        ValueError: If a sequence is longer than `max_length` learned positions. Where the length is only
+            known inside a compiled graph, the backend's own error stops the run.
 
     Example:
         >>> encoding = PositionalEncoding("sinusoidal")
@@ -54,7 +55,7 @@ class PositionalEncoding(keras.layers.Layer):
         check_positive(max_length=max_length)
         check_rate(dropout=dropout)
         if kind == "learned" and max_length is None:
-            raise ValueError("Argument `max_length` is needed by learned positions. Received: max_length=None")
+            raise ValueError("Learned positions need the argument `max_length`. Received: max_length=None")
         self.kind = kind
         self.max_length = max_length
         self.dropout = dropout
@@ -68,11 +69,11 @@ class PositionalEncoding(keras.layers.Layer):
         self._dropout.build()
         self._hidden_dim = int(inputs_shape[-1])
         if self.kind == "learned":
-            stddev = self._hidden_dim**-0.5
+            stddev, seed = self._hidden_dim**-0.5, child_seed(self.seed, "table")
             self.table = self.add_weight(
                 name="table",
                 shape=(self.max_length, self._hidden_dim),
-                initializer=keras.initializers.RandomNormal(stddev=stddev, seed=child_seed(self.seed, "table")),
+                initializer=keras.initializers.RandomNormal(stddev=stddev, seed=seed),
                 autocast=False,
             )
 
@@ -91,8 +92,8 @@ class PositionalEncoding(keras.layers.Layer):
         if isinstance(start, int):
             # A slice that leaves the table is an error on every device; a lookup returns zeros on a GPU.
             return ops.slice(self.table, (start, 0), (length, self._hidden_dim))
-        # While decoding, the position is a tensor: a lookup, since XLA cannot slice at a loop's counter. Where the
-        # backend does not refuse a position beyond the table, NaN is what no one overlooks.
+        # While decoding, the position is a tensor: a lookup, since XLA cannot slice at a loop's counter.
+        # Where the backend does not refuse a position beyond the table, NaN is what no one overlooks.
         positions = start + ops.arange(length)
         rows = ops.take(self.table, positions, axis=0)
         return ops.where((positions < self.max_length)[:, None], rows, float("nan"))

@@ -15,9 +15,10 @@ NORMS = ("pre", "post")
 class Residual(keras.layers.Layer):
     """Wraps a layer: `post`: `norm(x + dropout(layer(x)))`; `pre`: `x + dropout(layer(norm(x)))`.
 
-    Post-norm is the original ("Attention Is All You Need", Vaswani et al., 2017, section 5.4), pre-norm trains
-    without care ("On Layer Normalization in the Transformer Architecture", Xiong et al., 2020) and leaves the sum
-    without a norm: a stack of pre-norm blocks needs one more at its end. Statistics are taken in float32.
+    Post-norm is the original ("Attention Is All You Need", Vaswani et al., 2017, section 5.4). Pre-norm
+    trains without care ("On Layer Normalization in the Transformer Architecture", Xiong et al., 2020) and
+    leaves the sum without a norm: a stack of such blocks needs one more at its end. Statistics are taken
+    in float32.
 
     Args:
         layer: The layer to wrap; it must keep the shape of its input.
@@ -77,7 +78,7 @@ class Residual(keras.layers.Layer):
         return self.leave(inputs, self.layer(*arguments, **kwargs), training=training)
 
     def enter(self, inputs: Tensor) -> Tensor:
-        """What the wrapped layer is given for `inputs`; with `leave`, for callers that do not just call it."""
+        """What the wrapped layer is given for `inputs`; for callers that use more of it than its call."""
         return self._norm(inputs) if self.norm == "pre" else inputs
 
     def leave(self, inputs: Tensor, outputs: Tensor, training: bool | None = None) -> Tensor:

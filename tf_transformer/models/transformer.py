@@ -22,7 +22,7 @@ class Transformer(keras.Model):
 
     `call` is `decode(target_ids, encode(source_ids))`. A search encodes once, calls `start_cache`, and then
     `step` for each position, through the very same layers. All weights exist once the model is constructed.
-    Padding (id 0) stands at the end of a sequence; a padded position gets some finite logits that mean nothing.
+    Padding (id 0) stands at the end of a sequence; logits at padding are finite and mean nothing.
 
     Args:
         vocabulary_size: The number of tokens that source and target share; or give the next two.
@@ -39,8 +39,9 @@ class Transformer(keras.Model):
         norm: `"post"` or `"pre"`.
         positions: `"sinusoidal"`, `"learned"` or `"none"`.
         max_length: The longest sequence that learned positions can hold; the other kinds have no limit.
-        tie_embeddings: `"all"`: source, target and output share one table (needs one vocabulary); `"output"`:
-            target and output share one; `"none"`. By default `"all"` with one vocabulary, `"output"` with two.
+        tie_embeddings: `"all"`: source, target and output share one table (needs one vocabulary);
+            `"output"`: target and output share one; `"none"`: each has its own. By default `"all"` with one
+            vocabulary, `"output"` with two.
         epsilon: Added to the variance by the norms.
         seed: Seed of all dropouts and initial weights, or None to draw them (`keras.utils.set_random_seed`).
 
@@ -84,7 +85,7 @@ class Transformer(keras.Model):
         tie_embeddings: str | None = None,
         epsilon: float = 1e-5,
         seed: int | None = None,
-        # A fixed name: with Keras' counted ones, weights would be called otherwise in a process' second model.
+        # A fixed name: with Keras' counted ones, the weights of a process' second model get other paths.
         name: str = "transformer",
         **kwargs: Any,
     ) -> None:
@@ -228,8 +229,8 @@ class Transformer(keras.Model):
             num_hypotheses: The number K, an integer or an integer scalar tensor.
 
         Returns:
-            The cache: `hypotheses`, whose tensors `[B, K, H, t, d]` grow along axis -2 from t = 0 and are to be
-            reordered along K as hypotheses are, and `shared`, whose tensors belong to a sentence and stay.
+            The cache: `hypotheses`, whose tensors `[B, K, H, t, d]` grow along axis -2 from t = 0 and are to
+            be reordered along K as hypotheses are, and `shared`, whose tensors belong to a sentence and stay.
         """
         states = memory["states"]
         return {
@@ -249,12 +250,11 @@ class Transformer(keras.Model):
         """
         past, shared = cache["hypotheses"], cache["shared"]
         position = ops.shape(past[0]["key"])[-2]
-        embedded = self.target_embedding(ids)[:, :, None, :]  # [B, K, 1, D]
-        # All hypotheses are at one position: to the encoding, the B*K vectors are sequences of length 1.
-        width = (-1, 1, self.hidden_dim)
-        states = self.target_positions(ops.reshape(embedded, width), start=position, training=False)
+        # To the encoding, the hypotheses, all at one position, are B*K sequences of length 1.
+        embedded = ops.reshape(self.target_embedding(ids), (-1, 1, self.hidden_dim))
+        placed = self.target_positions(embedded, start=position, training=False)
         states, _, past = self.decoder.forward(
-            ops.reshape(states, (*ops.shape(ids), self.hidden_dim)),
+            ops.reshape(placed, (*ops.shape(ids), self.hidden_dim)),
             shared["memory_heads"],
             None,
             shared["mask"],
@@ -271,8 +271,8 @@ class Transformer(keras.Model):
             inputs: As for `call`.
 
         Returns:
-            Float32 tensors, one a block: `encoder` `[B, H, S, S]`, `decoder` `[B, H, T, T]` (its self-attention)
-            and `cross` `[B, H, T, S]`; each row sums to 1.
+            Float32 tensors, one a block: `encoder` `[B, H, S, S]`, `decoder` `[B, H, T, T]` (of its
+            self-attention) and `cross` `[B, H, T, S]`; each row sums to 1.
         """
         source_ids, target_ids = _two_sides(inputs)
         memory, encoder_weights = self._encode(source_ids, training=False)
@@ -314,8 +314,9 @@ def _vocabulary_sizes(shared: int | None, source: int | None, target: int | None
     if shared is None and source is not None and target is not None:
         return source, target
     raise ValueError(
-        "Give either `vocabulary_size`, or both `source_vocabulary_size` and `target_vocabulary_size`. Received: "
-        f"vocabulary_size={shared}, source_vocabulary_size={source}, target_vocabulary_size={target}"
+        "Give either `vocabulary_size`, or both `source_vocabulary_size` and `target_vocabulary_size`. "
+        f"Received: vocabulary_size={shared}, source_vocabulary_size={source}, "
+        f"target_vocabulary_size={target}"
     )
 
 
@@ -325,8 +326,8 @@ def _ties(tie_embeddings: str | None, shared_size: int | None) -> str:
     check_choice(TIES, tie_embeddings=tie_embeddings)
     if tie_embeddings == "all" and shared_size is None:
         raise ValueError(
-            "Argument `tie_embeddings` must be 'output' or 'none' where the vocabularies differ: one table needs "
-            "one `vocabulary_size`. Received: tie_embeddings='all'"
+            "Argument `tie_embeddings` must be 'output' or 'none' where the vocabularies differ: one table "
+            "needs one `vocabulary_size`. Received: tie_embeddings='all'"
         )
     return tie_embeddings
 

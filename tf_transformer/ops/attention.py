@@ -7,7 +7,7 @@ from keras import ops
 
 from tf_transformer.ops import Tensor
 
-# Finite, so that a row with every key masked becomes a mean and not NaN; applied in float32 only, where it fits.
+# Finite, so that a row with every key masked becomes a mean and not NaN; used in float32, where it fits.
 _MASKED_SCORE = -1e9
 
 

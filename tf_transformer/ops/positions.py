@@ -1,4 +1,4 @@
-"""Sinusoidal positions, computed in float32 for whatever positions are asked for: there is no table to outgrow."""
+"""Sinusoidal positions, computed in float32 for any positions asked for: there is no table to outgrow."""
 
 import math
 
@@ -22,7 +22,7 @@ def sinusoidal_positions(positions: Tensor, hidden_dim: int) -> Tensor:
         hidden_dim: The width D of the encoding; may be odd.
 
     Returns:
-        Float32 tensor `[T, D]` whatever the precision policy. The error stays below 1e-5 up to position 25 000.
+        Float32 tensor `[T, D]` whatever the precision policy; the error is below 1e-5 up to position 25 000.
     """
     coarse, fine = _frequencies(hidden_dim)
     positions = ops.cast(positions, "float32")[:, None]  # [T, 1]
