@@ -27,7 +27,7 @@ class Manifest(BaseModel):
     source_vocabulary_size: int = Field(description="Ids that the source side knows.")
     target_vocabulary_size: int = Field(description="Ids that the target side knows.")
     custom_ops: tuple[str, ...] = Field((), description="Ops that core TensorFlow does not have.")
-    python_modules: tuple[str, ...] = Field((), description="Modules to import before loading, for those ops.")
+    python_modules: tuple[str, ...] = Field((), description="Modules to import first, for those ops.")
     checkpoint: str = Field("", description="Name of the checkpoint that was exported.")
     step: int = Field(0, description="Updates behind that checkpoint.")
     recipe_sha256: str = Field("", description="Digest of the resolved recipe.")

@@ -8,6 +8,8 @@
       lock              who trains in it now; not there when nobody does
       tokenizer/  checkpoints/  tensorboard/  samples/
       metrics.jsonl     one object a validation
+      events.jsonl      what happened beside: a changed recipe, a damaged checkpoint
+      events.jsonl      one object for each thing that happened to the run, such as a changed key
       results.json      the final figures
 """
 
@@ -30,6 +32,7 @@ from tf_transformer.files import sync_folder, write_bytes, write_json, write_tex
 from tf_transformer.recipe import Recipe, dump_recipe, load_recipe, short_overrides
 
 RUN_FORMAT = 1
+_TIME = "%Y-%m-%d %H:%M:%S"
 _PACKAGES = ("tensorflow", "keras", "tensorflow-text", "keras-nlp", "sentencepiece", "sacrebleu", "numpy")
 
 
@@ -73,6 +76,8 @@ class RunFolder:
         self.recipe_file = path / "recipe.yaml"
         self.versions_file = path / "versions.json"
         self.metrics_file = path / "metrics.jsonl"
+        self.events_file = path / "events.jsonl"
+        self.events_file = path / "events.jsonl"
         self.results_file = path / "results.json"
         self.tokenizer = path / "tokenizer"
         self.checkpoints = path / "checkpoints"
@@ -163,7 +168,7 @@ class RunFolder:
             owner = {
                 "pid": os.getpid(),
                 "host": socket.gethostname(),
-                "since": time.strftime("%Y-%m-%d %H:%M:%S"),
+                "since": time.strftime(_TIME),
             }
             file.seek(0)
             file.truncate()
@@ -216,11 +221,16 @@ class RunFolder:
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
         """Appends one object to ``metrics.jsonl``, flushed to the disk; NaN and infinity become null."""
-        line = json.dumps(_finite(dict(row)), ensure_ascii=False, allow_nan=False) + "\n"
-        with self.metrics_file.open("ab") as file:
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        _append(self.metrics_file, _finite(dict(row)))
+
+    def log_event(self, event: str, detail: str) -> None:
+        """Appends what happened, and when, to ``events.jsonl``.
+
+        Args:
+            event: A short name, such as ``recipe changed``.
+            detail: One line about it.
+        """
+        _append(self.events_file, {"time": time.strftime(_TIME), "event": event, "detail": detail})
 
     def metrics(self) -> list[dict[str, Any]]:
         """The objects of ``metrics.jsonl``; a last line that was cut by a kill is left out.
@@ -267,6 +277,21 @@ class RunFolder:
             return None
         except ValueError as error:
             raise RunError(f"{self.results_file}: is no JSON ({error})") from None
+
+
+def _append(path: Path, row: Mapping[str, Any]) -> None:
+    with path.open("ab") as file:
+        file.write((json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _append_line(path: Path, row: Mapping[str, Any]) -> None:
+    line = json.dumps(_finite(dict(row)), ensure_ascii=False, allow_nan=False) + "\n"
+    with path.open("ab") as file:
+        file.write(line.encode())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _owner(content: bytes) -> str:

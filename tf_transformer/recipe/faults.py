@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from tf_transformer.recipe.keys import nearest_key
+from tf_transformer.recipe.keys import help_of, nearest_key
 from tf_transformer.recipe.yaml_tree import Path
 
 NOTHING = object()
@@ -88,7 +88,7 @@ def _fault(detail: ErrorDetails, data: Any) -> Fault | None:
     if kind == "extra_forbidden":
         return Fault(path, "unknown key", received, f"nearest valid key is {nearest_key(path, forms)}")
     if kind == "missing":
-        return Fault(path, "is required")
+        return Fault(path, f"is required: {help_of(path)}")
     if kind == "literal_error":
         return _choice(path, context["expected"].replace(" or ", ", "), received)
     if kind == "union_tag_invalid":

@@ -110,7 +110,7 @@ def _encoding(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        b"".decode(value)  # codecs.lookup would also find base64 and the like
+        "a".encode(value)  # codecs.lookup would also find base64 and the like
     except (LookupError, ValueError):
         raise PydanticCustomError(
             "encoding", "must be a text encoding that Python knows, such as utf-8 or latin-1"

@@ -84,6 +84,14 @@ def schema_path(path: tuple[str | int, ...]) -> tuple[str, ...]:
     return names
 
 
+def help_of(path: tuple[str | int, ...]) -> str:
+    """What a key is for, as its help says; empty for a key that is none."""
+    name = schema_path(path)
+    texts = (key.field.description or "" for key in schema_keys() if key.path == name)
+    found = next(texts, "").removesuffix(".")
+    return found[:1].lower() + found[1:]
+
+
 def nearest_key(path: tuple[str | int, ...], forms: frozenset[str]) -> str:
     """The valid key most like an unknown one, in dots, preferably in the same section and form.
 
