@@ -1,0 +1,132 @@
+"""Greedy search over any cached step function: always the likeliest next token.
+
+Shapes: B sentences, V vocabulary, T the largest of the length limits.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from tf_transformer.decoding.arguments import Cache, Step, check_ids, limits, loop_shapes
+from tf_transformer.decoding.continuations import best_continuations
+from tf_transformer.decoding.length_penalty import LengthFormula, check_length_penalty, ranking_score
+from tf_transformer.decoding.search_result import SearchResult
+
+Tensor = Any
+
+
+class _State(NamedTuple):
+    """One hypothesis a sentence."""
+
+    ids: Tensor  # [B, T]
+    length: Tensor  # [B], number of pieces
+    log_probability: Tensor  # [B]
+    token: Tensor  # [B, 1], the last one
+    finished: Tensor  # [B]
+    active: Tensor  # [B]
+
+
+def greedy_search(
+    step: Step,
+    cache: Cache,
+    *,
+    batch_size: int | Tensor,
+    max_lengths: Tensor,
+    start_id: int,
+    end_id: int,
+    forbidden_ids: Sequence[int] = (),
+    length_penalty: float = 1.0,
+    length_formula: LengthFormula = "mean",
+) -> SearchResult:
+    """The hypothesis that takes the likeliest token at each position; of equals, that of the least id.
+
+    Args:
+        step: As in `beam_search`, called with K = 1.
+        cache: As in `beam_search`, for one hypothesis a sentence.
+        batch_size: B, also as a tensor; 0 is allowed.
+        max_lengths: int32 `[B]` or scalar: the largest number of pieces, the end token not counted.
+        start_id: Token that hypotheses start with.
+        end_id: Token that ends them.
+        forbidden_ids: Tokens never chosen, such as padding and start.
+        length_penalty: Exponent of the length in the score that is returned; it decides nothing here.
+        length_formula: `"mean"` or `"gnmt"`: see `ranking_score`.
+
+    Returns:
+        A `SearchResult` with K = 1. A hypothesis that reached its limit first is not `finished`.
+
+    Raises:
+        ValueError: If an id or the length penalty is out of range.
+    """
+    check_ids(start_id, end_id, forbidden_ids)
+    check_length_penalty(length_penalty, length_formula)
+    max_lengths = limits(max_lengths, batch_size)  # [B]
+    leaves = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(cache["hypotheses"])]
+
+    def any_active(time: Tensor, state: _State, leaves: list[Tensor]) -> Tensor:
+        return tf.reduce_any(state.active)
+
+    def advance(time: Tensor, state: _State, leaves: list[Tensor]) -> tuple[Tensor, _State, list[Tensor]]:
+        hypotheses = tf.nest.pack_sequence_as(cache["hypotheses"], leaves)
+        logits, grown = step(state.token, {**cache, "hypotheses": hypotheses})  # [B, 1, V]
+        state = _advance(state, logits, time, max_lengths, end_id, forbidden_ids)
+        return time + 1, state, tf.nest.flatten(grown["hypotheses"])
+
+    _, state, _ = tf.while_loop(
+        any_active,
+        advance,
+        (tf.constant(0), _first_state(max_lengths, start_id), leaves),
+        shape_invariants=(tf.TensorShape([]), _state_shapes(), loop_shapes(leaves)),
+    )
+    lengths = state.length + tf.cast(state.finished, tf.int32)  # the end token counts
+    scores = ranking_score(state.log_probability, lengths, length_penalty, length_formula)
+    longest = tf.maximum(tf.reduce_max(state.length), 0)
+    result = SearchResult(state.ids[:, :longest], lengths, scores, state.log_probability, state.finished)
+    return SearchResult(*(part[:, None] for part in result))
+
+
+def _advance(
+    state: _State,
+    logits: Tensor,
+    time: Tensor,
+    max_lengths: Tensor,
+    end_id: int,
+    forbidden_ids: Sequence[int],
+) -> _State:
+    gains, tokens = best_continuations(logits, 1, forbidden_ids)  # [B, 1, k]
+    place = tf.argmax(gains, axis=-1, output_type=tf.int32)  # [B, 1], the first that is not forbidden
+    gain = tf.gather(gains, place, batch_dims=2)[:, 0]  # [B]
+    token = tf.gather(tokens, place, batch_dims=2)  # [B, 1]
+
+    ended = state.active & (token[:, 0] == end_id) & (gain > -math.inf)
+    goes_on = state.active & ~ended & (time < max_lengths) & (gain > -math.inf)
+    column = tf.range(tf.shape(state.ids)[1]) == time  # [T]
+    return _State(
+        ids=tf.where(goes_on[:, None] & column, token, state.ids),
+        length=state.length + tf.cast(goes_on, tf.int32),
+        log_probability=tf.where(ended | goes_on, state.log_probability + gain, state.log_probability),
+        token=token,
+        finished=state.finished | ended,
+        active=goes_on,
+    )
+
+
+def _first_state(max_lengths: Tensor, start_id: int) -> _State:
+    none = tf.zeros_like(max_lengths)  # [B]
+    longest = tf.maximum(tf.reduce_max(max_lengths), 0)  # T; the maximum over no sentence is negative
+    return _State(
+        ids=tf.zeros(tf.concat([tf.shape(none), [longest]], 0), tf.int32),
+        length=none,
+        log_probability=tf.cast(none, tf.float32),
+        token=tf.fill(tf.concat([tf.shape(none), [1]], 0), start_id),
+        finished=none > 0,
+        active=none == 0,
+    )
+
+
+def _state_shapes() -> _State:
+    sentences = tf.TensorShape([None])
+    return _State(
+        tf.TensorShape([None, None]), sentences, sentences, tf.TensorShape([None, 1]), sentences, sentences
+    )
