@@ -1,0 +1,103 @@
+"""The verbs that make weights: ``train`` and ``average``."""
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tf_transformer.cli.options import Debug, Overrides, Quiet, RecipeFile, RunFolder
+from tf_transformer.cli.quiet_import import quiet_import
+from tf_transformer.errors import RunError
+
+if TYPE_CHECKING:
+    from tf_transformer.run_folder import RunFolder as Folder
+
+
+def train(
+    recipe: RecipeFile,
+    overrides: Overrides = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Run folder. Default: runs/<recipe folder>-<file stem>, with the overrides' short form.",
+            show_default=False,
+        ),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over; the old folder is moved aside.")
+    ] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Train a recipe; the same command continues.
+
+    It continues exactly where it stopped, at whatever moment that was. When training ends, the best
+    checkpoint is scored on data.test. Ctrl-C saves and stops.
+
+    \b
+    Example: tf-transformer train training/quickstart/recipe.yaml training.seed=2 model.dropout=0.2
+    """
+    from tf_transformer.recipe import load_recipe, warnings_of, with_files
+    from tf_transformer.run_folder import default_run_path
+
+    found = load_recipe(recipe, overrides or ())
+    for warning in warnings_of(found):
+        print(f"{recipe}: note: {warning}", file=sys.stderr)
+    found = with_files(found, recipe.parent)
+    with quiet_import():
+        from tf_transformer import trainer
+    folder = run if run is not None else default_run_path(recipe, overrides or ())
+    return trainer.train(found, folder, fresh=fresh, quiet=quiet)
+
+
+def average(
+    run: RunFolder,
+    last: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Average the last N kept checkpoints.", show_default=False),
+    ] = None,
+    best: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Average the best N kept checkpoints.", show_default=False),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Average kept checkpoints of a run.
+
+    The mean of their weights becomes the checkpoint named average. Without an option all checkpoints that training.keep has kept are averaged.
+
+    \b
+    Example: tf-transformer average runs/quickstart --last 5
+    """
+    if last is not None and best is not None:
+        raise typer.BadParameter("give --last or --best, not both")
+    with quiet_import():
+        from tf_transformer.checkpoints import AVERAGE, CheckpointStore
+    from tf_transformer.run_folder import RunFolder as Folder
+
+    folder = Folder.open(run)
+    with folder.lock():
+        store = CheckpointStore(folder.checkpoints)
+        steps = _chosen(folder, store.index().kept, last, best)
+        store.write(AVERAGE, store.average(steps), state={"step": max(steps), "averaged": steps})
+    print(f"{store.folder / AVERAGE}: the mean of {len(steps)} checkpoints: {', '.join(map(str, steps))}")
+
+
+def _chosen(folder: "Folder", kept: list[int], last: int | None, best: int | None) -> list[int]:
+    """The steps to average, oldest first."""
+    if not kept:
+        raise RunError(
+            f"{folder.path}: has kept no checkpoint of a validation yet; training.keep says how many"
+        )
+    wanted = last or best or len(kept)
+    if wanted > len(kept):
+        raise RunError(f"{folder.path}: has {len(kept)} kept checkpoints, and {wanted} were asked for")
+    if best is None:
+        return kept[-wanted:]
+    early = folder.recipe().training.early_stopping
+    name, sign = ("val_loss", 1) if early is not None and early.metric == "loss" else ("val_bleu", -1)
+    figures = {row["step"]: sign * row[name] for row in folder.metrics() if row.get(name) is not None}
+    return sorted(sorted(kept, key=lambda step: (figures.get(step, math.inf), -step))[:wanted])
