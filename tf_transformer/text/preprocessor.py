@@ -243,7 +243,7 @@ def _checked(name: str, ids: tf.RaggedTensor, size: int) -> tf.RaggedTensor:
     if not ids.dtype.is_integer:
         raise TypeError(f"`{name}` must be integers. Received: {ids.dtype.name}")
     flat = tf.cast(ids.flat_values, tf.int32)
-    rule = f"`{name}` must be at least 0 and below the vocabulary's size, {size}"
+    rule = f"`{name}` must be at least 0 and below the size of the vocabulary, {size}"
     checks = [
         tf.debugging.assert_less(flat, size, f"{rule}. Received one too large"),
         tf.debugging.assert_non_negative(flat, f"{rule}. Received a negative one"),
@@ -260,4 +260,5 @@ def _padded(name: str, ids: tf.RaggedTensor, length: int | tf.Tensor | None) -> 
     limit = tf.cast(length, tf.int32)
     check = tf.debugging.assert_less_equal(longest, limit, f"{rule}. Received a longer row")
     with tf.control_dependencies([check] if check is not None else []):
-        return tf.identity(ids.to_tensor(shape=[None, length]))
+        dense = ids.to_tensor()  # [B, longest]
+        return tf.pad(dense, [[0, 0], [0, limit - tf.shape(dense)[1]]])

@@ -1,5 +1,6 @@
 """SentencePiece in the graph: pieces of words learnt from the corpus, spaces included."""
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -54,9 +55,9 @@ class SentencePieceTokenizer(Tokenizer):
         self._model = model
         self._pieces = _Pieces(parsed)
         # FastSentencepieceTokenizer gives other ids for BPE and for byte fallback.
-        self._processor = tensorflow_text.SentencepieceTokenizer(
-            model=models.with_unknown_surface(model, unknown_mark), out_type=tf.int32
-        )
+        surface = models.with_unknown_surface(model, unknown_mark)
+        self._processor = tensorflow_text.SentencepieceTokenizer(model=surface, out_type=tf.int32)
+        self._processor._model_resource = _SharedModel(surface)
 
     @classmethod
     def train(
@@ -126,6 +127,25 @@ class SentencePieceTokenizer(Tokenizer):
 
     def _detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
         return self._processor.detokenize(ids)
+
+
+class _SharedModel(tf.saved_model.experimental.TrackableResource):  # type: ignore[misc]
+    """The model in the runtime, under a name of its own.
+
+    Without a name it belongs to the kernel that made it, and TensorFlow drops that kernel whenever its caches
+    are cleared, as `keras.utils.set_random_seed` does: the tokenizer would be gone.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        super().__init__()
+        self._model = model
+        self._name = f"sentencepiece_{hashlib.sha256(model).hexdigest()}"
+        _ = self.resource_handle  # makes it
+
+    def _create_resource(self) -> tf.Tensor:
+        from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
+
+        return gen_sentencepiece_tokenizer.sentencepiece_op(model=self._model, shared_name=self._name)
 
 
 class _Pieces:
