@@ -46,6 +46,7 @@ class DecoderBlock(Block):
         ValueError: If `num_heads` does not divide D.
 
     Example:
+        >>> import numpy as np
         >>> block = DecoderBlock(num_heads=2, intermediate_dim=16)
         >>> tuple(block(np.ones((2, 3, 8), "float32"), np.ones((2, 5, 8), "float32")).shape)
         (2, 3, 8)
@@ -134,6 +135,7 @@ class Decoder(Stack):
         Tensor `[B, T, D]` in the compute dtype.
 
     Example:
+        >>> import numpy as np
         >>> decoder = Decoder(num_layers=2, num_heads=2, intermediate_dim=16)
         >>> tuple(decoder(np.ones((2, 3, 8), "float32"), np.ones((2, 5, 8), "float32")).shape)
         (2, 3, 8)

@@ -37,6 +37,7 @@ class TokenEmbedding(keras.layers.Layer):
         TypeError: If ids are not integers: halves and rounding would silently turn one token into another.
 
     Example:
+        >>> import numpy as np
         >>> embedding = TokenEmbedding(vocabulary_size=11, hidden_dim=4)
         >>> states = embedding(np.array([[5, 7, 0]]))
         >>> tuple(states.shape), tuple(embedding(states, reverse=True).shape)
@@ -78,7 +79,7 @@ class TokenEmbedding(keras.layers.Layer):
         if reverse:
             return self._logits(inputs)
         dtype = keras.backend.standardize_dtype(inputs.dtype)
-        if "int" not in dtype:
+        if "int" not in dtype and not _only_shapes_are_asked_for():
             raise TypeError(f"Token ids must be integers, never floats. Received: ids of dtype {dtype}")
         states = ops.take(self.table, ops.cast(inputs, "int32"), axis=0)
         if self.scale:
@@ -97,3 +98,10 @@ class TokenEmbedding(keras.layers.Layer):
             "scale": self.scale,
             "seed": self.seed,
         }
+
+
+def _only_shapes_are_asked_for() -> bool:
+    # To rebuild a user's model from a file, Keras calls it with placeholders of known shape and unknown dtype,
+    # all float32. Refusing those would leave that model without weights to load into.
+    with keras.SymbolicScope() as scope:
+        return scope.original_scope is not None

@@ -38,6 +38,7 @@ class EncoderBlock(Block):
         ValueError: If `num_heads` does not divide D.
 
     Example:
+        >>> import numpy as np
         >>> block = EncoderBlock(num_heads=2, intermediate_dim=16, dropout=0.1)
         >>> tuple(block(np.ones((2, 3, 8), "float32"), attention_mask=np.ones((2, 3), bool)).shape)
         (2, 3, 8)
@@ -79,6 +80,7 @@ class Encoder(Stack):
         Tensor `[B, S, D]` in the compute dtype.
 
     Example:
+        >>> import numpy as np
         >>> encoder = Encoder(num_layers=2, num_heads=2, intermediate_dim=16, norm="pre")
         >>> tuple(encoder(np.ones((2, 3, 8), "float32")).shape)
         (2, 3, 8)

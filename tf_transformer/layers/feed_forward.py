@@ -38,6 +38,7 @@ class FeedForward(keras.layers.Layer):
         Tensor `[..., output_dim]` in the compute dtype.
 
     Example:
+        >>> import numpy as np
         >>> tuple(FeedForward(intermediate_dim=7, activation="swiglu")(np.ones((2, 3, 5), "float32")).shape)
         (2, 3, 5)
     """

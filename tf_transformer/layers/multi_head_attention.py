@@ -45,6 +45,7 @@ class MultiHeadAttention(keras.layers.Layer):
             `value` comes without `key`.
 
     Example:
+        >>> import numpy as np
         >>> attention = MultiHeadAttention(num_heads=2, value_dim=3)
         >>> outputs, weights = attention(np.ones((1, 5, 8), "float32"), return_attention_scores=True)
         >>> tuple(outputs.shape), tuple(weights.shape)

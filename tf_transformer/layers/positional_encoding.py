@@ -37,6 +37,7 @@ class PositionalEncoding(keras.layers.Layer):
             known inside a compiled graph, the backend's own error stops the run.
 
     Example:
+        >>> import numpy as np
         >>> encoding = PositionalEncoding("sinusoidal")
         >>> ops.convert_to_numpy(encoding(np.zeros((1, 1, 4), "float32")))[0, 0].tolist()
         [0.0, 1.0, 0.0, 1.0]

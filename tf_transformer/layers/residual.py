@@ -36,6 +36,7 @@ class Residual(keras.layers.Layer):
         Tensor `[..., D]` in the compute dtype.
 
     Example:
+        >>> import numpy as np
         >>> block = Residual(keras.layers.Dense(8), norm="pre", dropout=0.1)
         >>> tuple(block(np.ones((2, 3, 8), "float32")).shape)
         (2, 3, 8)

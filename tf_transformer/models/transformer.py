@@ -57,6 +57,7 @@ class Transformer(keras.Model):
         TypeError: If ids are not integers.
 
     Example:
+        >>> import numpy as np
         >>> model = Transformer(
         ...     vocabulary_size=11, num_layers=2, hidden_dim=8, intermediate_dim=16, num_heads=2
         ... )
