@@ -34,16 +34,19 @@ def with_our_ids(content: bytes, name: str) -> bytes:
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = PAD_ID, UNKNOWN_ID, START_ID, END_ID
     spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = SPECIAL_TOKENS
     if not model.normalizer_spec.precompiled_charsmap:
-        forth, back = _escape_tables()
+        # The way back needs the whole of its settings: the defaults would add spaces to the text.
+        forth, back = _escape_rules()
         model.normalizer_spec.precompiled_charsmap = forth
-        model.denormalizer_spec.precompiled_charsmap = back
+        model.denormalizer_spec.ParseFromString(back)
     ours: bytes = model.SerializeToString(deterministic=True)
     parse_model(ours, name)
     return ours
 
 
 @cache
-def _escape_tables() -> tuple[bytes, bytes]:
+def _escape_rules() -> tuple[bytes, bytes]:
+    """Returns the table that escapes and the settings that undo it, out of a model trained for them."""
     content = run_trainer(iter(["a"]), vocab_size=6, model_type="bpe", byte_fallback=False)
-    model = parse_model(content, "the model of the escape tables")
-    return model.normalizer_spec.precompiled_charsmap, model.denormalizer_spec.precompiled_charsmap
+    model = parse_model(content, "the model of the escapes")
+    model.denormalizer_spec.normalization_rule_tsv = ""
+    return model.normalizer_spec.precompiled_charsmap, model.denormalizer_spec.SerializeToString()

@@ -129,7 +129,7 @@ class SentencePieceTokenizer(Tokenizer):
         return self._processor.detokenize(ids)
 
 
-class _SharedModel(tf.saved_model.experimental.TrackableResource):  # type: ignore[misc]
+class _SharedModel(tf.saved_model.experimental.TrackableResource):
     """The model in the runtime, under a name of its own.
 
     Without a name it belongs to the kernel that made it, and TensorFlow drops that kernel whenever its caches

@@ -21,8 +21,8 @@ JOINER: Final = "\uffed"
 _BORDER = "\x1f"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}"
 _ALONE = rf"([^\pL\pN\pM\p{{Cf}}\s{_BORDER}]|[{_UNSPACED}])"
-_CLOSING = frozenset(".,;:!?%)]}…。，、；：！？）】」』》")  # noqa: RUF001 (full-width marks are meant)
-_OPENING = r"([(\[{¿¡（【「『《]) "  # noqa: RUF001
+_CLOSING = frozenset(".,;:!?%)]}…。，、；：！？）】」』》")
+_OPENING = r"([(\[{¿¡（【「『《]) "
 
 
 def split_words(strings: tf.Tensor, joiners: bool) -> tf.RaggedTensor:

@@ -31,7 +31,7 @@ class WordPieceTokenizer(VocabularyTokenizer):
     """
 
     kind = "wordpiece"
-    custom_ops: ClassVar[tuple[str, ...]] = ("TFText>FastWordpieceTokenizeWithOffsets",)
+    custom_ops: ClassVar[tuple[str, ...]] = ("FastWordpieceTokenizeWithOffsets",)
 
     def __init__(
         self,
