@@ -95,7 +95,11 @@ class CheckpointStore:
             raise RunError(f"{path}: not a readable checkpoint index ({error})") from None
 
     def write(
-        self, name: str, weights: Arrays, training: Arrays | None = None, state: Mapping[str, Any] | None = None
+        self,
+        name: str,
+        weights: Arrays,
+        training: Arrays | None = None,
+        state: Mapping[str, Any] | None = None,
     ) -> None:
         """Writes a checkpoint aside and renames it into place; one of the same name is replaced."""
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -158,7 +162,7 @@ class CheckpointStore:
             RunError: When there are checkpoints but none of them is whole.
         """
         steps = sorted(self._steps_on_disk(), reverse=True)
-        damaged = []
+        damaged: list[str] = []
         for step in steps:
             try:
                 return self.read(step_name(step)), damaged

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -13,23 +12,6 @@ from tf_transformer.scores import TranslationScores, score_translations
 from tf_transformer.tasks.translate import Translator
 
 Batch = tuple[dict[str, tf.Tensor], tf.Tensor]
-
-
-@dataclass(frozen=True)
-class EvaluationSet:
-    """A dev or test set, as text and as batches of ids.
-
-    Args:
-        name: What its figures are called by.
-        sources: Source sentences.
-        references: One list a reference set.
-        batches: The same pairs, encoded; every pair exactly once.
-    """
-
-    name: str
-    sources: Sequence[str]
-    references: Sequence[Sequence[str]]
-    batches: Sequence[Batch]
 
 
 class TeacherForced:
@@ -95,5 +77,5 @@ def translate_and_score(
         The translations, in order, and their scores.
     """
     translations = task.translate(sources, **search)
-    normalized = [task.preprocessor.normalize(reference) for reference in references]
+    normalized = [task.preprocessor.normalizer.normalize_texts(list(reference)) for reference in references]
     return translations, score_translations(translations, normalized, tokenize=tokenize, complete=complete)

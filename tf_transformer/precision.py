@@ -1,4 +1,4 @@
-"""Which precision a machine trains fastest in: measured once, with the matmul that training spends its time on."""
+"""Which precision a machine trains fastest in: measured once, by the matmul that fills a training step."""
 
 import time
 from dataclasses import dataclass

@@ -1,0 +1,1 @@
+"""What happens between the updates of a training: counting, validating, saving, showing."""

@@ -20,6 +20,25 @@ class Limits:
     epochs: float | None = None
     minutes: float | None = None
 
+    def reached(self, state: TrainingState, batches_in_epoch: int) -> str | None:
+        """The limit that ``state`` has reached, or None."""
+        shares = self.shares(state, batches_in_epoch)
+        return next((name for name, share in shares.items() if share >= 1.0), None)
+
+    def shares(self, state: TrainingState, batches_in_epoch: int) -> dict[str, float]:
+        """How much of each limit is used up, 1 at its end; limits that are not set are left out.
+
+        Args:
+            state: Where training stands.
+            batches_in_epoch: Batches in the plan of the present epoch.
+        """
+        used = {
+            "steps": (state.step, self.steps),
+            "epochs": (state.epoch + state.batch / batches_in_epoch, self.epochs),
+            "minutes": (state.seconds / 60, self.minutes),
+        }
+        return {name: done / limit for name, (done, limit) in used.items() if limit is not None}
+
 
 class Interruption:
     """Ctrl-C and SIGTERM ask the training to save and stop; a second one stops at once.
@@ -92,17 +111,6 @@ class Advance(keras.callbacks.Callback):
         state.seconds += now - self._tick
         state.interval_seconds += now - self._tick
         self._tick = now
-        state.ended = self._reached()
+        state.ended = self.limits.reached(state, self.batches_in(state.epoch))
         if state.ended or self.interruption.signal is not None:
             self.model.stop_training = True
-
-    def _reached(self) -> str | None:
-        state, limits = self.state, self.limits
-        epochs = state.epoch + state.batch / self.batches_in(state.epoch)
-        if limits.steps is not None and state.step >= limits.steps:
-            return "steps"
-        if limits.epochs is not None and epochs >= limits.epochs:
-            return "epochs"
-        if limits.minutes is not None and state.seconds >= 60 * limits.minutes:
-            return "minutes"
-        return None

@@ -1,5 +1,6 @@
 """Where a training stands: what the callbacks share, and what a checkpoint keeps of it."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -39,8 +40,8 @@ class TrainingState:
         """Plain values for a checkpoint."""
         return asdict(self)
 
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "TrainingState":
-        """Reads what ``to_json`` wrote; other keys of a checkpoint's state are left alone."""
-        names = {entry.name for entry in fields(cls)}
-        return cls(**{name: value for name, value in values.items() if name in names})
+    def restore(self, values: Mapping[str, Any]) -> None:
+        """Takes over what ``to_json`` wrote; other keys of a checkpoint's state are left alone."""
+        for entry in fields(self):
+            if entry.name in values:
+                setattr(self, entry.name, values[entry.name])

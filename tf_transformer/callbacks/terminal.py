@@ -30,19 +30,19 @@ class Terminal(keras.callbacks.Callback):
 
     Args:
         state: Read for step and time.
-        limits: What the bar runs towards.
-        batches_in_epoch: Batches of an epoch, to say how far an epoch limit is away.
         quiet: Shows nothing.
+
+    Attributes:
+        limits: What the bar runs towards; set when the training is prepared.
+        batches_in_epoch: Batches of an epoch, to say how far an epoch limit is away.
     """
 
-    def __init__(
-        self, state: TrainingState, limits: Limits, batches_in_epoch: int, *, quiet: bool = False
-    ) -> None:
+    def __init__(self, state: TrainingState, *, quiet: bool = False) -> None:
         super().__init__()
         self.state = state
-        self.limits = limits
-        self.batches_in_epoch = batches_in_epoch
         self.quiet = quiet
+        self.limits = Limits()
+        self.batches_in_epoch = 1
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
@@ -69,7 +69,9 @@ class Terminal(keras.callbacks.Callback):
             return
         done = self._done()
         left = f" · {clock(self.state.seconds * (1 - done) / done)} left" if 0 < done < 1 else ""
-        line = f"update {self.state.step:,} · loss {float(logs['loss']):.3f} · {self._tokens_per_second()}{left}"
+        line = (
+            f"update {self.state.step:,} · loss {float(logs['loss']):.3f} · {self._tokens_per_second()}{left}"
+        )
         self._bar.update(self._task, description=line, completed=done)
 
     def on_validation(self, record: dict[str, Any], outcome: Outcome) -> None:
@@ -86,18 +88,8 @@ class Terminal(keras.callbacks.Callback):
 
     def _done(self) -> float:
         """Share of the work that is done, by the limit that is nearest."""
-        state, limits = self.state, self.limits
-        epochs = state.epoch + state.batch / max(self.batches_in_epoch, 1)
-        shares = [
-            done / limit
-            for done, limit in (
-                (state.step, limits.steps),
-                (epochs, limits.epochs),
-                (state.seconds / 60, limits.minutes),
-            )
-            if limit
-        ]
-        return min(1.0, max(shares, default=0.0))
+        shares = self.limits.shares(self.state, self.batches_in_epoch)
+        return min(1.0, max(shares.values(), default=0.0))
 
     def _tokens_per_second(self) -> str:
         tokens, now = self.model.interval()["target_tokens"], time.monotonic()

@@ -23,7 +23,7 @@ class _Refuse:
 
 def main() -> None:
     """Loads the model, answers the calls and reports the ops."""
-    sys.meta_path.insert(0, _Refuse())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Refuse())
     request = json.loads(sys.stdin.read())
     import tensorflow as tf
 

@@ -73,11 +73,11 @@ def export_saved_model(
         report = verify(aside, task, samples, modules)
         manifest = Manifest(
             task="translate",
-            signatures=sorted(signatures),
+            signatures=tuple(sorted(signatures)),
             source_vocabulary_size=task.preprocessor.source_vocabulary_size,
             target_vocabulary_size=task.preprocessor.target_vocabulary_size,
-            custom_ops=report.custom_ops,
-            python_modules=modules,
+            custom_ops=tuple(report.custom_ops),
+            python_modules=tuple(modules),
             verification=report.summary,
             **facts,
         )

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.decoding import SearchResult, beam_search, greedy_search
+from tf_transformer.decoding.beam import beam_search
+from tf_transformer.decoding.greedy import greedy_search
+from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.models import Transformer
 from tf_transformer.presets import END_ID, PAD_ID, START_ID
 from tf_transformer.text import Preprocessor

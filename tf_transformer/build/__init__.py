@@ -1,0 +1,5 @@
+"""The one place that turns recipes and run folders into objects: below it nothing sees a recipe."""
+
+from tf_transformer.build.run import LoadedRun, load, load_run
+
+__all__ = ["LoadedRun", "load", "load_run"]

@@ -1,0 +1,117 @@
+"""The end of a training: the best checkpoint by dev, its scores on test, and ``results.json``."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tf_transformer.build.data import EvaluationSet
+from tf_transformer.build.run import set_weights
+from tf_transformer.callbacks.dev_sets import DevSets
+from tf_transformer.callbacks.state import TrainingState
+from tf_transformer.callbacks.terminal import clock
+from tf_transformer.callbacks.validation import Measure
+from tf_transformer.checkpoints import AVERAGE, CheckpointStore
+from tf_transformer.evaluation import translate_and_score
+from tf_transformer.recipe import Recipe
+from tf_transformer.results import final_results
+from tf_transformer.run_folder import RunFolder
+from tf_transformer.tasks.translate import Translator
+
+
+class Closing:
+    """Scores a complete training. Dev decides which checkpoint; test is scored once, with that one.
+
+    Args:
+        folder: The run.
+        recipe: As resolved.
+        store: The run's checkpoints.
+        task: A float32 translator, which takes the checkpoints' weights.
+        say: Prints a line for the person who waits.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        recipe: Recipe,
+        store: CheckpointStore,
+        task: Translator,
+        say: Callable[[str], None],
+    ) -> None:
+        self.folder = folder
+        self.recipe = recipe
+        self.store = store
+        self.task = task
+        self.say = say
+
+    def run(
+        self,
+        dev: Sequence[EvaluationSet],
+        tests: Sequence[EvaluationSet],
+        state: TrainingState,
+        measure: Measure,
+    ) -> None:
+        """Averages where the recipe says so, chooses, scores, and writes the results.
+
+        Args:
+            dev: Dev sets; the first decides.
+            tests: Test sets.
+            state: Of the complete training.
+            measure: By which dev decides.
+        """
+        figures = {name: self._dev_figures(name, dev) for name in self._candidates(state)}
+        chosen = next(iter(figures))
+        for name, values in figures.items():
+            if measure.improves(values[measure.name], figures[chosen][measure.name]):
+                chosen = name
+            self.say(f"dev, {name}: BLEU {values['val_bleu']:.2f}, loss {values['val_loss']:.3f}")
+        self._take(chosen)
+        metrics: dict[str, Any] = dict(figures[chosen])
+        signatures: dict[str, str] = {}
+        for number, test in enumerate(tests):
+            prefix = "test_" if number == 0 else f"test_{test.name}_"
+            scores = translate_and_score(
+                self.task, test.sources, test.references, tokenize=self.recipe.evaluation.tokenize
+            )[1]
+            metrics |= {f"{prefix}{name}": value for name, value in scores.values.items()}
+            signatures |= {f"{prefix}{name}": value for name, value in scores.signatures.items()}
+            self.say(
+                f"{test.name}, {chosen}: BLEU {scores.values['bleu']:.2f} "
+                f"[{scores.values['bleu_low']:.2f}, {scores.values['bleu_high']:.2f}], "
+                f"exact {scores.values['exact_match']:.1f} %, {scores.signatures['bleu']}"
+            )
+        facts = {"checkpoint": chosen, "step": state.step, "seconds": state.seconds, "ended_by": state.ended}
+        self.folder.write_results(final_results(self.folder, self.recipe, metrics, signatures, facts))
+        self._point_the_way(state)
+
+    def _candidates(self, state: TrainingState) -> list[str]:
+        names = [self.store.resolve("best")]
+        if self.recipe.training.average:
+            kept = self.store.index().kept[-self.recipe.training.average :]
+            averaged = {"step": state.step, "averaged": kept}
+            self.store.write(AVERAGE, self.store.average(kept), state=averaged)
+            names.append(AVERAGE)
+        return names
+
+    def _dev_figures(self, name: str, dev: Sequence[EvaluationSet]) -> dict[str, float]:
+        """Dev figures of one checkpoint, by the recipe's own search."""
+        self._take(name)
+        measure = DevSets(
+            self.task.model,
+            self.task,
+            dev,
+            label_smoothing=self.recipe.training.label_smoothing,
+            tokenize=self.recipe.evaluation.tokenize,
+            beam=self.recipe.decoding.beam,
+            samples=0,
+        )
+        return measure().figures
+
+    def _take(self, name: str) -> None:
+        found = self.store.read(name)
+        set_weights(self.task.model, found.weights, str(found.folder), self.task.preprocessor)
+
+    def _point_the_way(self, state: TrainingState) -> None:
+        path = self.folder.path
+        self.say(f"\ncomplete ({state.ended}) after {state.step:,} updates in {clock(state.seconds)}: {path}")
+        self.say(f"  translate   tf-transformer predict {path} < FILE")
+        self.say(f"  export      tf-transformer export {path} exported")
+        self.say(f"  look        tensorboard --logdir {self.folder.tensorboard}")
