@@ -168,3 +168,39 @@ def test_two_replicas_follow_one_device(process):
 def test_memory_is_that_of_a_few_logits(process):
     # Logits, probabilities and gradient make 3; a one-hot target makes 4.1, plain differentiation 6.3.
     assert process["memory"] < 3.5
+
+
+ON_ANY_BACKEND = """
+import keras, numpy as np
+from tf_transformer.losses import MaskedCrossEntropy
+from tf_transformer.metrics import MaskedAccuracy, Perplexity
+from tf_transformer.schedules import WarmupInverseSqrt
+
+start = keras.initializers.Constant(np.sin(np.arange(25.0)).reshape(5, 5))
+model = keras.Sequential([keras.layers.Embedding(5, 5, embeddings_initializer=start)])
+optimizer = keras.optimizers.SGD(WarmupInverseSqrt(peak=0.5, warmup_steps=2))
+model.compile(optimizer, MaskedCrossEntropy(0.1), metrics=[MaskedAccuracy(), Perplexity()])
+inputs, labels = np.array([[1, 2, 3], [4, 1, 1]]), np.array([[2, 3, 0], [4, 0, 0]])
+logs = model.fit(inputs, labels, batch_size=2, epochs=3, verbose=0, shuffle=False).history
+weights = model.get_weights()[0].tolist()
+"""
+WITHOUT_TENSORFLOW = "import json, sys\nsys.modules['tensorflow'] = None"
+PRINTED = "print(json.dumps([keras.config.backend(), logs, weights]))"
+
+
+def test_training_is_the_same_on_jax_without_tensorflow():
+    answer = subprocess.run(
+        [sys.executable, "-c", "\n".join((WITHOUT_TENSORFLOW, ON_ANY_BACKEND, PRINTED))],
+        env={**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+    )
+    assert answer.returncode == 0, answer.stderr
+    backend, logs, weights = json.loads(answer.stdout)
+    assert backend == "jax"
+    here = {}
+    exec(ON_ANY_BACKEND, here)
+    np.testing.assert_allclose(weights, here["weights"], atol=1e-5)
+    assert len(logs) == 3
+    for name, values in logs.items():
+        np.testing.assert_allclose(values, here["logs"][name], rtol=1e-5)
