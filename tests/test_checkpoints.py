@@ -29,7 +29,11 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 def test_best_last_average_and_steps_are_found_by_name(tmp_path: Path) -> None:
     store = store_with(tmp_path, 3, 5)
-    assert [store.resolve(name) for name in ("best", "last", "5")] == [step_name(3), step_name(5), step_name(5)]
+    assert [store.resolve(name) for name in ("best", "last", "5")] == [
+        step_name(3),
+        step_name(5),
+        step_name(5),
+    ]
     with pytest.raises(RunError, match=r"no checkpoint average; make it with .*Steps there: 3, 5"):
         store.resolve("average")
     with pytest.raises(RunError, match="no checkpoint 4. Steps there: 3, 5"):
@@ -76,7 +80,9 @@ def test_nothing_whole_is_an_error(tmp_path: Path) -> None:
 def test_the_index_decides_what_stays(tmp_path: Path) -> None:
     store = store_with(tmp_path, 2, 3, 5, 7)
     store.write_index(Index(last=7, best=2, kept=[5, 7]))
-    assert sorted(path.name for path in store.folder.glob("step-*")) == [step_name(step) for step in (2, 5, 7)]
+    assert sorted(path.name for path in store.folder.glob("step-*")) == [
+        step_name(step) for step in (2, 5, 7)
+    ]
 
 
 def test_a_failed_write_leaves_the_checkpoint_before_intact(

@@ -105,8 +105,8 @@ class _Training:
         if changes.refused:
             listed = "; ".join(map(str, changes.refused))
             raise RunError(
-                f"{folder.path}: a run cannot change midway in {listed}. To start over, keeping this run aside: "
-                "the same command with --fresh"
+                f"{folder.path}: a run cannot change midway in {listed}. "
+                "To start over, keeping this run aside: the same command with --fresh"
             )
         if recipe.training.precision == "auto":
             recipe = replaced(recipe, "training", precision=old.training.precision)

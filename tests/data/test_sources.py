@@ -57,7 +57,7 @@ def test_bad_rows_stop_or_are_skipped_on_both_sides(tmp_path: Path) -> None:
 
 def test_many_bad_rows_are_one_line(tmp_path: Path) -> None:
     files = _write(tmp_path, source=b"\xff\n" * 7, target=b"A\n" * 7)
-    with pytest.raises(DataError, match=r"7 bad rows \(not utf-8 7\): line 1: .*line 5: .* further ones") as e:
+    with pytest.raises(DataError, match=r"7 bad rows \(not utf-8 7\): line 1: .*line 5: .* further") as e:
         read_parallel(files)
     assert "\n" not in str(e.value) and "line 6" not in str(e.value)
     with pytest.raises(DataError, match=r"no row can be used: 7 bad \(not utf-8 \(source\)\)"):

@@ -80,7 +80,7 @@ class TextData:
 def build_normalizer(text: Text) -> Normalizer:
     """The normalizer of a recipe, for training and serving alike."""
     form = text.normal_form
-    return Normalizer(normal_form=None if form in (None, "none") else form, lowercase=text.lowercase)
+    return Normalizer(normal_form=None if form == "none" else form, lowercase=text.lowercase)
 
 
 def read_text(recipe: Recipe) -> TextData:
@@ -109,7 +109,7 @@ def read_text(recipe: Recipe) -> TextData:
 
 def read_entry(entry: TrainEntry | EvaluationEntry, normalizer: Normalizer) -> Corpus:
     """Reads one entry and cleans it; its columns are ``source``, ``target``, ``target_2`` and so on."""
-    how = {"encoding": entry.encoding, "on_bad_row": entry.on_bad_row, "name": entry.label}
+    how: dict[str, Any] = {"encoding": entry.encoding, "on_bad_row": entry.on_bad_row, "name": entry.label}
     corpus = (
         read_table(entry.table, entry.columns_read, **how)
         if isinstance(entry, Table)
@@ -161,14 +161,12 @@ def _limits(data: Data) -> dict[str, int]:
 
 
 def _train(text: Text, lines: list[str]) -> Tokenizer:
-    special = (
-        {"model_type": text.sentencepiece_type, "byte_fallback": text.byte_fallback}
-        if text.tokenizer == "sentencepiece"
-        else {}
-    )
-    # Bytes need no size: there are as many as there are.
-    size = {"vocabulary_size": text.vocabulary_size} if text.vocabulary_size else {}
-    return train_tokenizer(text.tokenizer, lines, **size, unknown=text.unknown, **special)
+    options: dict[str, Any] = {"unknown": text.unknown}
+    if text.vocabulary_size is not None:
+        options["vocabulary_size"] = text.vocabulary_size
+    if text.tokenizer == "sentencepiece":
+        options |= {"model_type": text.sentencepiece_type, "byte_fallback": text.byte_fallback}
+    return train_tokenizer(text.tokenizer, lines, **options)
 
 
 def _report(train: Sequence[Corpus], evaluated: Sequence[Sequence[Corpus]]) -> Iterator[str]:

@@ -75,7 +75,8 @@ def predict(
 ) -> None:
     """Translate lines of text.
 
-    One line in gives one line out, in order, empty lines too. With --n-best N there are N lines out for each line in. With --json a line out is one object.
+    One line in gives one line out, in order, empty lines too. With --n-best N there are N lines out for
+    each line in. With --json a line out is one object.
     A line that is too long for the model loses its end; such lines are counted on stderr.
 
     \b

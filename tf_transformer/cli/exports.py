@@ -24,7 +24,7 @@ def export(
     """Write and verify a SavedModel.
 
     It takes strings and gives strings, anywhere TensorFlow runs. A clean process without this package
-    loads it and must answer as the run does. An export whose answers differ from the run's is refused, and nothing is left of it.
+    loads it and must answer as the run does. An export whose answers differ is refused.
 
     \b
     Example: tf-transformer export runs/quickstart exports/quickstart

@@ -14,7 +14,8 @@ def quiet_import() -> Iterator[None]:
     Lines of the C++ side come before its logging is set up, so the block must hold the first import of
     TensorFlow. Only the command line does this; the library leaves the terminal alone.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # The same lines again, from the first use of a device; what truly fails also raises in Python.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as aside:

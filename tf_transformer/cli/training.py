@@ -67,7 +67,8 @@ def average(
 ) -> None:
     """Average kept checkpoints of a run.
 
-    The mean of their weights becomes the checkpoint named average. Without an option all checkpoints that training.keep has kept are averaged.
+    The mean of their weights becomes the checkpoint named average. Without an option
+    all checkpoints that training.keep has kept are averaged.
 
     \b
     Example: tf-transformer average runs/quickstart --last 5

@@ -13,7 +13,7 @@ Words = np.ndarray[Any, np.dtype[np.uint64]]
 
 _ROWS_TRIED = 100_000
 _STRATA_TRIED: Final = (1, 2, 3, 4, 5, 6, 8, 10, 11, 12, 13, 15, 17, 20, 25, 32, 40, 50, 64, 80)
-_BLUR = 1.0
+_BLUR = 1.15
 """Noise on the second length by which rows are sorted: 1 breaks ties at random, more mixes neighbours."""
 _SPIKE = 4.0
 """A batch may take this many times the positions of an average batch on any side, padding included."""
@@ -197,7 +197,7 @@ class BatchPlan:
         end = len(order) - num_alone
         total = np.concatenate([[0], np.cumsum(self._cost[order[:end]])])
         limits = [
-            _SPIKE * budget * max(float(lengths.sum()) / float(self._cost.sum()), 1e-9)
+            _SPIKE * budget * max(1.0, float(lengths.sum()) / float(self._cost.sum()))
             for lengths in (self._first, self._second)
         ]
         starts, start = [], 0

@@ -30,7 +30,7 @@ def is_blank(text: str) -> bool:
     Returns:
         True for `""`, `"  "` and `"\\u3000\\u00a0\\u200b"`; `str.strip` alone would leave the last one.
     """
-    if text[:1].isalnum():  # nearly every line: decided by its first character
+    if "A" <= text[:1] <= "z":  # most lines: decided by their first character
         return False
     return all(
         char.isspace() or unicodedata.category(char) in _INKLESS_CATEGORIES or _INKLESS.match(char)

@@ -89,7 +89,7 @@ def clean(
     report = corpus.report.extended(_findings(dropped), _findings(noted))
     if not rows:
         reasons = ", ".join(f"{reason} {finding.count:,}" for reason, finding in report.dropped.items())
-        raise DataError(f"{corpus.files[0]}: no pairs are left of {report.read:,} rows ({reasons})")
+        raise DataError(f"{corpus.name}: no pairs are left of {report.read:,} rows ({reasons})")
     cleaned = Corpus(columns, corpus.lines, corpus.name, corpus.files, report)
     return cleaned if len(rows) == len(corpus) else cleaned.select(np.array(rows, np.int64))
 

@@ -142,12 +142,13 @@ def limit(
     *,
     keep_last: Collection[str] = ("source",),
 ) -> EncodedCorpus:
-    """Apply the limits of length, before anything is padded, and drop rows without any id.
+    """Apply the limits of length, before anything is padded.
 
     Args:
         encoded: An encoded corpus.
         max_lengths: Name of a column to the positions that a row may take; columns left out have no limit.
-        on_long: `"drop"` leaves out a row that is too long on any side; `"truncate"` cuts each side that is.
+        on_long: `"drop"` leaves out a row that is too long on any side, or without an id on one;
+            `"truncate"` cuts each side that is too long and keeps every row.
         keep_last: Columns whose last id is an END, which stays the last one of a row that is cut.
 
     Returns:
@@ -167,9 +168,9 @@ def limit(
             )
     sizes = {name: ids.row_lengths().numpy() for name, ids in encoded.columns.items()}
     too_long = {name: encoded.lengths[name] > most for name, most in max_lengths.items()}
-    empty = {f"no tokens in {name}": size == 0 for name, size in sizes.items()}
     long = {f"{name} over {max_lengths[name]} positions": found for name, found in too_long.items()}
     if on_long == "drop":
+        empty = {f"no tokens in {name}": size == 0 for name, size in sizes.items()}
         return _without(encoded, empty | long)
     columns, lengths = dict(encoded.columns), dict(encoded.lengths)
     for name, found in too_long.items():
@@ -179,8 +180,7 @@ def limit(
             columns[name] = _truncated(encoded.columns[name], sizes[name], most, name in keep_last)
             lengths[name] = most + extra
     cut = {f"truncated: {what}": found for what, found in long.items()}
-    reports = _reports(encoded, {}, cut)
-    return _without(replace(encoded, columns=columns, lengths=lengths, reports=reports), empty)
+    return replace(encoded, columns=columns, lengths=lengths, reports=_reports(encoded, {}, cut))
 
 
 def _truncated(ids: tf.RaggedTensor, sizes: IntArray, most: IntArray, keep_last: bool) -> tf.RaggedTensor:
