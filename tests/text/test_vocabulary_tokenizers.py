@@ -101,6 +101,7 @@ def test_wordpiece_learns_words_and_both_forms_of_characters(caplog: pytest.LogC
     tokenizer = train_tokenizer("wordpiece", CORPUS, 70)
     assert tokenizer.vocabulary_size == 70
     assert {"low", "l", "##l", "(", "￭)"} <= set(tokenizer.tokens)
+    assert "##)" not in tokenizer.tokens  # is never inside a word
     assert len(pieces(tokenizer, "low")) == 1
     with caplog.at_level(logging.WARNING):
         size = train_tokenizer("wordpiece", CORPUS, 7000).vocabulary_size

@@ -11,6 +11,7 @@ before closing punctuation, after opening brackets, and around Chinese character
 """
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 import tensorflow as tf
@@ -43,6 +44,14 @@ def split_words(strings: tf.Tensor, joiners: bool) -> tf.RaggedTensor:
     else:
         strings = tf.strings.regex_replace(strings, f"{_BORDER}+", " ")
     return tf.strings.split(strings)
+
+
+def stand_alone(characters: Sequence[str]) -> list[bool]:
+    """Says of each character whether it is always a token of its own."""
+    alone: list[bool] = (
+        tf.strings.regex_full_match(tf.constant(characters, tf.string), _ALONE).numpy().tolist()
+    )
+    return alone
 
 
 def surface(token: str, joiners: bool) -> str:

@@ -10,7 +10,7 @@ from tf_transformer.text.sentencepiece_training import note_size, train_word_pie
 from tf_transformer.text.tokenizers import Unknown
 from tf_transformer.text.vocabulary import Vocabulary
 from tf_transformer.text.vocabulary_tokenizer import VocabularyTokenizer, batches
-from tf_transformer.text.word_splitting import split_words, surface, tidy
+from tf_transformer.text.word_splitting import JOINER, split_words, stand_alone, surface, tidy
 from tf_transformer.text.word_tokenizer import has_joiners
 
 _SUFFIX = "##"
@@ -71,9 +71,15 @@ class WordPieceTokenizer(VocabularyTokenizer):
         likelihood score, which takes two hundred times as long.
         """
         alphabet, merged = train_word_pieces(_split(texts), vocabulary_size, character_coverage)
-        pieces = [form for character in alphabet for form in (character, _SUFFIX + character)]
-        pieces += [piece if first else _SUFFIX + piece for piece, first in merged]
-        pieces = pieces[: vocabulary_size - len(SPECIAL_TOKENS)]
+        # What is always a token of its own is never inside a word, but may follow without a space.
+        later = [JOINER if alone else _SUFFIX for alone in stand_alone(alphabet)]
+        forms = [
+            form
+            for character, mark in zip(alphabet, later, strict=True)
+            for form in (character, mark + character)
+        ]
+        forms += [piece if first else _SUFFIX + piece for piece, first in merged]
+        pieces = list(dict.fromkeys(forms))[: vocabulary_size - len(SPECIAL_TOKENS)]
         note_size(len(SPECIAL_TOKENS) + len(pieces), vocabulary_size)
         return cls(Vocabulary.of(pieces), True, unknown, unknown_mark)
 
