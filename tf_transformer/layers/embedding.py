@@ -101,7 +101,7 @@ class TokenEmbedding(keras.layers.Layer):
 
 
 def _only_shapes_are_asked_for() -> bool:
-    # To rebuild a user's model from a file, Keras calls it with placeholders of known shape and unknown dtype,
-    # all float32. Refusing those would leave that model without weights to load into.
+    # To rebuild a user's model from a file, Keras calls it with placeholders of known shape; of their dtype
+    # it knows nothing and says float32. Refusing those would leave the model without weights to load into.
     with keras.SymbolicScope() as scope:
         return scope.original_scope is not None

@@ -1,5 +1,9 @@
 """Whole models, made of `tf_transformer.layers`."""
 
+# The file of a compiled model names its loss, metrics and schedule: who knows the model must know them too.
+from tf_transformer import losses as _losses  # noqa: F401
+from tf_transformer import metrics as _metrics  # noqa: F401
+from tf_transformer import schedules as _schedules  # noqa: F401
 from tf_transformer.models.transformer import Transformer
 
 __all__ = ["Transformer"]

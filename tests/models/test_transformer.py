@@ -1,0 +1,186 @@
+"""The Transformer from outside: sizes, inputs, masks, training, saving."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tf_transformer.losses import MaskedCrossEntropy
+from tf_transformer.models import Transformer
+from tf_transformer.presets import MODEL_PRESETS
+
+SIZES: dict[str, Any] = {"num_layers": 2, "hidden_dim": 6, "intermediate_dim": 11, "num_heads": 3}
+RNG = np.random.default_rng(3)
+SOURCE = RNG.integers(1, 13, (2, 7)).astype("int32")
+TARGET = RNG.integers(1, 13, (2, 5)).astype("int32")
+INPUTS = {"source_ids": SOURCE, "target_ids": TARGET}
+
+
+def small(**settings: Any) -> Transformer:
+    return Transformer(**{"vocabulary_size": 13, "seed": 7, **SIZES, **settings})
+
+
+def count(vocabulary_size: int, num_layers: int, hidden_dim: int, intermediate_dim: int, **_: int) -> int:
+    """Parameters by hand: tables and matrices with their biases, norms with scale and shift."""
+    attention = 4 * (hidden_dim * hidden_dim + hidden_dim)
+    network = hidden_dim * intermediate_dim + intermediate_dim + intermediate_dim * hidden_dim + hidden_dim
+    norm = 2 * hidden_dim
+    encoder = attention + network + 2 * norm
+    decoder = 2 * attention + network + 3 * norm
+    return vocabulary_size * hidden_dim + num_layers * (encoder + decoder)
+
+
+@pytest.mark.parametrize(("preset", "parameters"), [("tiny", 2_349_056), ("small", 13_107_200)])
+def test_parameters_of_the_small_presets(preset: str, parameters: int) -> None:
+    assert count(8000, **MODEL_PRESETS[preset]) == parameters  # type: ignore[arg-type]
+    assert Transformer(8000, **MODEL_PRESETS[preset]).count_params() == parameters
+
+
+@pytest.mark.parametrize(
+    ("preset", "parameters", "paper"), [("base", 63_082_496, 65e6), ("big", 214_245_376, 213e6)]
+)
+def test_parameters_of_the_paper(preset: str, parameters: int, paper: float) -> None:
+    # base, by hand, D = 512: an attention has 4 (512^2 + 512) = 1 050 624 parameters, a network
+    # 2 * 512 * 2048 + 2048 + 512 = 2 099 712, a norm 1024; so all in all
+    # 37 000 * 512 + 6 (3 * 1 050 624 + 2 * 2 099 712 + 5 * 1024) = 63 082 496.
+    sizes = MODEL_PRESETS[preset]
+    assert count(37_000, **sizes) == parameters  # type: ignore[arg-type]
+    assert parameters == pytest.approx(paper, rel=0.04)
+    # Making all of a big model takes seconds; one layer and a small vocabulary show that the formula holds.
+    thin: Any = {**sizes, "num_layers": 1}
+    assert Transformer(37, **thin).count_params() == count(37, **thin)
+
+
+def test_parameters_that_options_add() -> None:
+    plain = small().count_params()
+    assert small(norm="pre").count_params() == plain + 2 * 2 * 6  # a final norm on either side
+    assert small(positions="learned", max_length=17).count_params() == plain + 2 * 17 * 6
+    assert small(activation="swiglu").count_params() == plain + 2 * 2 * (6 * 11 + 11)
+    assert small(tie_embeddings="output").count_params() == plain + 13 * 6
+    assert small(tie_embeddings="none").count_params() == plain + 2 * 13 * 6
+    two = {"vocabulary_size": None, "source_vocabulary_size": 17, "target_vocabulary_size": 19}
+    model = small(**two)
+    assert model.count_params() == plain + (17 + 19 - 13) * 6
+    assert tuple(model(INPUTS).shape) == (2, 5, 19)
+
+
+def test_paths_are_unique_and_the_same_for_every_instance() -> None:
+    first, second = ([variable.path for variable in small(tie_embeddings="none").variables] for _ in range(2))
+    assert first == second
+    assert len(set(first)) == len(first)
+    assert "transformer/decoder/block_1/cross_attention/attention/key_kernel" in first
+    assert "transformer/encoder/block_0/feed_forward/dropout/seed_generator/seed_generator_state" in first
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_neither_the_future_nor_padding_reaches_a_token(norm: str) -> None:
+    model = small(norm=norm)
+    plain = np.asarray(model(INPUTS))
+    future = np.where(np.arange(5) < 3, TARGET, 13 - TARGET)
+    np.testing.assert_array_equal(model({**INPUTS, "target_ids": future})[:, :3], plain[:, :3])
+    padded = {name: np.pad(ids, ((0, 0), (0, 4))) for name, ids in INPUTS.items()}
+    np.testing.assert_allclose(model(padded)[:, :5], plain, atol=1e-5)
+    assert np.abs(np.asarray(model({**INPUTS, "source_ids": SOURCE[:, ::-1]})) - plain).max() > 1e-3
+
+
+def test_attention_of_every_block() -> None:
+    model = small(dropout=0.5, attention_dropout=0.5)
+    source = np.where(np.arange(7) < [[7], [4]], SOURCE, 0)
+    weights = model.attention({"source_ids": source, "target_ids": TARGET})
+    shapes = {kind: [tuple(block.shape) for block in blocks] for kind, blocks in weights.items()}
+    assert shapes == {
+        "encoder": [(2, 3, 7, 7)] * 2,
+        "decoder": [(2, 3, 5, 5)] * 2,
+        "cross": [(2, 3, 5, 7)] * 2,
+    }
+    for block in (block for blocks in weights.values() for block in blocks):
+        np.testing.assert_allclose(ops.sum(block, axis=-1), np.ones(block.shape[:-1]), rtol=1e-5)
+    assert np.all(np.asarray(weights["cross"][1])[1, :, :, 4:] == 0)
+    assert np.all(np.triu(np.asarray(weights["decoder"][0]), 1) == 0)
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_mixed_precision_and_sentences_of_padding_alone(policy: str) -> None:
+    model = small(dtype=policy, norm="pre")
+    reference = small(norm="pre")
+    logits = model(INPUTS)
+    assert keras.backend.standardize_dtype(logits.dtype) == "float32"
+    np.testing.assert_allclose(logits, reference(INPUTS), atol=0.1)
+    empty = model({"source_ids": 0 * SOURCE, "target_ids": 0 * TARGET})
+    assert np.all(np.isfinite(np.asarray(empty)))
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match=r"must be divisible by `num_heads`.*hidden_dim=6, num_heads=4"):
+        small(num_heads=4)
+    with pytest.raises(
+        ValueError, match=r"Give either `vocabulary_size`, or both .*source_vocabulary_size=5"
+    ):
+        small(source_vocabulary_size=5)
+    with pytest.raises(ValueError, match=r"one table needs one `vocabulary_size`.*tie_embeddings='all'"):
+        small(
+            vocabulary_size=None,
+            source_vocabulary_size=17,
+            target_vocabulary_size=19,
+            tie_embeddings="all",
+        )
+    with pytest.raises(ValueError, match=r"`tie_embeddings` must be one of .*tie_embeddings='some'"):
+        small(tie_embeddings="some")
+    with pytest.raises(ValueError, match=r"need the argument `max_length`"):
+        small(positions="learned")
+    with pytest.raises(
+        ValueError, match=r"dict with `source_ids` and `target_ids`. Received: \['source_ids'\]"
+    ):
+        small()({"source_ids": SOURCE})
+    with pytest.raises(TypeError, match=r"Token ids must be integers"):
+        small()({**INPUTS, "target_ids": TARGET.astype("float32")})
+    with pytest.raises(ValueError, match=r"length=7, max_length=6"):
+        small(positions="learned", max_length=6)(INPUTS)
+
+
+# Blocks TensorFlow, so it shows that neither the model nor its file needs it.
+LOAD_WITHOUT_TENSORFLOW = """
+import sys
+sys.modules["tensorflow"] = None
+import keras, numpy as np
+from tf_transformer.models import Transformer
+model = keras.saving.load_model(sys.argv[1])
+arrays = np.load(sys.argv[2])
+inputs = {name: arrays[name] for name in ("source_ids", "target_ids")}
+np.testing.assert_allclose(model(inputs), arrays["logits"], atol=1e-4)
+memory = model.encode(inputs["source_ids"])
+cache = model.start_cache(memory, num_hypotheses=1)
+for position in range(2):  # each length is compiled anew here
+    step, cache = model.step(inputs["target_ids"][:, position : position + 1], cache)
+    np.testing.assert_allclose(step[:, 0], arrays["logits"][:, position], atol=1e-4)
+assert np.abs(np.asarray(model(inputs, training=True)) - arrays["logits"]).max() > 1e-3
+print(keras.backend.backend(), model.count_params())
+"""
+
+
+def test_fit_save_and_load_in_a_process_without_tensorflow(tmp_path: Path) -> None:
+    model = small(norm="pre", dropout=0.1, num_layers=1)
+    model.compile(keras.optimizers.Adam(0.01), MaskedCrossEntropy(label_smoothing=0.1))
+    history = model.fit(INPUTS, TARGET, epochs=20, verbose=0, shuffle=False).history["loss"]
+    assert history[-1] < 0.8 * history[0]
+    model.save(tmp_path / "m.keras")
+    logits = np.asarray(model(INPUTS))
+    loaded = keras.saving.load_model(tmp_path / "m.keras")
+    np.testing.assert_array_equal(loaded(INPUTS), logits)
+    assert loaded.get_config() == model.get_config()
+    np.savez(tmp_path / "arrays.npz", logits=logits, **INPUTS)
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD_WITHOUT_TENSORFLOW, tmp_path / "m.keras", tmp_path / "arrays.npz"],
+        env={**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["jax", str(model.count_params())]
