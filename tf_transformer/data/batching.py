@@ -13,8 +13,13 @@ Words = np.ndarray[Any, np.dtype[np.uint64]]
 
 _ROWS_TRIED = 100_000
 _STRATA_TRIED: Final = (1, 2, 3, 4, 5, 6, 8, 10, 11, 12, 13, 15, 17, 20, 25, 32, 40, 50, 64, 80)
-_BLUR = 1.15
+_BLUR = 2.0
 """Noise on the second length by which rows are sorted: 1 breaks ties at random, more mixes neighbours."""
+_USUAL = 0.9
+"""Rows whose ratio of lengths is above this quantile are sorted as if their first length were longer."""
+_MANY = 11
+"""Batches of an epoch from which on one of them may be smaller than the others."""
+_TRIALS: Final = [(flips, offset) for flips in range(4) for offset in (0.0, 0.33, 0.67)]
 _SPIKE = 4.0
 """A batch may take this many times the positions of an average batch on any side, padding included."""
 
@@ -76,6 +81,8 @@ class BatchPlan:
         self._order = (first, *others)
         self._first = np.asarray(lengths[first], np.int64)
         self._second = np.asarray(lengths[others[0]], np.int64) if others else np.zeros_like(self._first)
+        self._greatest = int(self._first.max()), int(self._second.max())
+        self._level = _levels(self._first, self._second)
         self._cost = self._first if budget_column else np.ones_like(self._first)
         self._parts = _corpus_parts(len(self._first), corpora, weights)
         self._edges, self._grid = self._best_strata(max_shapes)
@@ -126,29 +133,35 @@ class BatchPlan:
         if len(rows) > _ROWS_TRIED:
             rows = np.argsort(_noise(self.seed, "sample", 0, len(rows)), kind="stable")[:_ROWS_TRIED]
             budget = max(budget * len(rows) / len(self._first), 1.0)
-        best: tuple[float, IntArray, ShapeGrid] | None = None
+        best: tuple[float, IntArray] | None = None
         for num_strata in _STRATA_TRIED:
-            edges = stratum_edges(self._first, num_strata)
+            edges = stratum_edges(self._level, num_strata)
             if num_strata > max_shapes or (best and len(edges) < num_strata):
                 break
-            first, second, sizes = self._maxima(edges, rows, budget)
-            greatest = int(self._first.max()), int(self._second.max())
-            grid = ShapeGrid(edges, first, second, sizes, greatest, max_shapes)
-            padded = sizes @ grid.cover(first, second)
-            real = 4 * np.array([self._first[rows].sum(), self._second[rows].sum()])
-            shares = (1 - real / np.maximum(padded, 1)) * (padded > 0)
-            share = float(max(shares[0], SECOND_WEIGHT * shares[1]))
+            share = self._padding_share(edges, rows, budget, max_shapes)
             if best is None or share < best[0]:
-                best = share, edges, grid
+                best = share, edges
         assert best is not None
-        return best[1:]
+        maxima = self._maxima(best[1], rows, budget, _TRIALS)
+        return best[1], ShapeGrid(best[1], *maxima, self._greatest, max_shapes)
 
-    def _maxima(self, edges: IntArray, rows: IntArray, budget: float) -> tuple[IntArray, IntArray, IntArray]:
-        """Greatest lengths and sizes of the batches that come of sorting in all four directions."""
+    def _padding_share(self, edges: IntArray, rows: IntArray, budget: float, max_shapes: int) -> float:
+        """The share of padding that strata lead to: of the worse column, the second one at a discount."""
+        trials = _TRIALS[::7]
+        first, second, sizes = self._maxima(edges, rows, budget, trials)
+        shapes = ShapeGrid(edges, first, second, sizes, self._greatest, max_shapes).cover(first, second)
+        real = len(trials) * np.array([self._first[rows].sum(), self._second[rows].sum()])
+        shares = 1 - real / np.maximum(sizes @ shapes, 1)
+        return float(max(shares[0], SECOND_WEIGHT * shares[1] if self._greatest[1] else 0.0))
+
+    def _maxima(
+        self, edges: IntArray, rows: IntArray, budget: float, trials: Sequence[tuple[int, float]]
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Greatest lengths and sizes of the batches that come of some directions and offsets."""
         first, second, sizes = [], [], []
-        for flips in range(4):
-            noise = _noise(self.seed, "trial", flips, len(rows))
-            order, starts = self._cut(edges, rows, budget, noise, flips)
+        for number, (flips, offset) in enumerate(trials):
+            noise = _noise(self.seed, "trial", number, len(rows))
+            order, starts = self._cut(edges, rows, budget, noise, flips, offset)
             first.append(np.maximum.reduceat(self._first[order], starts))
             second.append(np.maximum.reduceat(self._second[order], starts))
             sizes.append(np.diff(np.append(starts, len(order))))
@@ -167,8 +180,10 @@ class BatchPlan:
     def _shuffled(self, epoch: int, rows: IntArray) -> list[Batch]:
         if not len(rows):
             return []
-        noise = _noise(self.seed, "rows", epoch, len(rows) + 1)
-        order, starts = self._cut(self._edges, rows, float(self.batch_tokens), noise[:-1], int(noise[-1]) & 3)
+        noise = _noise(self.seed, "rows", epoch, len(rows) + 2)
+        order, starts = self._cut(
+            self._edges, rows, float(self.batch_tokens), noise[2:], int(noise[0]) & 3, int(noise[1]) / 2**64
+        )
         first = np.maximum.reduceat(self._first[order], starts)
         second = np.maximum.reduceat(self._second[order], starts)
         shapes = self._grid.cover(first, second).tolist()
@@ -180,20 +195,23 @@ class BatchPlan:
         ]
 
     def _cut(
-        self, edges: IntArray, rows: IntArray, budget: float, noise: Words, flips: int
+        self, edges: IntArray, rows: IntArray, budget: float, noise: Words, flips: int, offset: float
     ) -> tuple[IntArray, IntArray]:
         """The rows in the order of their batches, and where each batch starts."""
-        strata = np.searchsorted(edges, self._first[rows])
+        strata = np.searchsorted(edges, self._level[rows])
         key = self._second[rows] + noise / 2**64 * _BLUR
         # The second length rises in one stratum and falls in the next: batches across an edge are alike, too.
         snake = np.where((strata + flips) % 2 == 1, key, -key)
         order = rows[np.lexsort((snake, strata if flips & 2 else -strata))]
         over = self._cost[order] > budget
         order = np.concatenate([order[~over], order[over]])
-        return order, self._starts(order, budget, int(over.sum()))
+        return order, self._starts(order, budget, int(over.sum()), offset)
 
-    def _starts(self, order: IntArray, budget: float, num_alone: int) -> IntArray:
-        """Cut rows into runs of even size within the budget; the last `num_alone` rows stand alone."""
+    def _starts(self, order: IntArray, budget: float, num_alone: int, offset: float) -> IntArray:
+        """Cut rows into runs of even size within the budget; the last `num_alone` rows stand alone.
+
+        The first of many runs is up to a half smaller, which moves all cuts from epoch to epoch.
+        """
         end = len(order) - num_alone
         total = np.concatenate([[0], np.cumsum(self._cost[order[:end]])])
         limits = [
@@ -205,6 +223,8 @@ class BatchPlan:
             starts.append(start)
             left = total[end] - total[start]
             even = left / np.ceil(left / budget)
+            if start == 0 and left > _MANY * budget:
+                even *= 1 - offset / 2
             stop = int(np.searchsorted(total, total[start] + even, side="right")) - 1
             if stop < end and total[stop + 1] - total[start] <= budget:
                 missing, excess = total[start] + even - total[stop], total[stop + 1] - total[start] - even
@@ -225,6 +245,15 @@ def _noise(seed: int, purpose: str, number: int, size: int) -> Words:
     """Random words. Raw output of a bit generator is what NumPy promises to keep over its versions."""
     key = [seed, number, *purpose.encode("ascii")]
     return np.random.PCG64(np.random.SeedSequence(key)).random_raw(size)
+
+
+def _levels(first: IntArray, second: IntArray) -> IntArray:
+    """The first length, or for rows with an unusually long second one the first that goes with such a second.
+
+    A few such rows would pad the second column of a whole batch; among longer rows they are nothing special.
+    """
+    usual = float(np.quantile(second / first, _USUAL))
+    return np.maximum(first, np.ceil(second / usual).astype(np.int64)) if usual else first
 
 
 def _corpus_parts(

@@ -77,7 +77,7 @@ def stratum_edges(lengths: IntArray, num_strata: int) -> IntArray:
     """Cut lengths into strata.
 
     Args:
-        lengths: The first length of each row, int64 `[rows]`.
+        lengths: A length of each row, int64 `[rows]`.
         num_strata: Most strata.
 
     Returns:
@@ -111,7 +111,7 @@ class ShapeGrid:
         greatest: tuple[int, int],
         max_shapes: int,
     ) -> None:
-        uppers = edges[np.searchsorted(edges, first)]
+        uppers = np.minimum(edges[np.searchsorted(edges, first)], greatest[0])
         groups = []
         for upper in np.unique(uppers):
             levels, place = np.unique(second[uppers == upper], return_inverse=True)

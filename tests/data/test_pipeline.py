@@ -1,0 +1,122 @@
+"""Batches for a model: in the plan's order from any position, and whole evaluation sets."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_transformer.data.encoding import EncodedCorpus
+from tf_transformer.data.pipeline import BatchPlan, Position, evaluation_batches, training_dataset
+from tf_transformer.data.report import CorpusReport
+
+ROWS = 31
+
+
+def _corpus() -> EncodedCorpus:
+    """Row r has r % 7 + 1 source ids and r % 5 target ids, all r + 10."""
+    source = tf.ragged.constant([[row + 10] * (row % 7 + 1) for row in range(ROWS)], tf.int32)
+    target = tf.ragged.constant([[row + 10] * (row % 5) for row in range(ROWS)], tf.int32)
+    lengths = {"source": source.row_lengths().numpy(), "target": target.row_lengths().numpy() + 1}
+    zeros = np.zeros(ROWS, np.int64)
+    columns = {"source": source, "target": target}
+    return EncodedCorpus(columns, lengths, zeros, np.arange(ROWS) + 1, (CorpusReport("train", ROWS),))
+
+
+def _assemble(
+    source_ids: tf.RaggedTensor, target_ids: tf.RaggedTensor, source_length: Any, target_length: Any
+) -> tuple[tf.Tensor, tf.Tensor]:
+    starts = tf.fill([target_ids.nrows(), 1], 2)
+    shifted = tf.concat([starts, target_ids], axis=1)
+    return _padded(source_ids, source_length), _padded(shifted, target_length)
+
+
+def _padded(ids: tf.RaggedTensor, length: Any) -> tf.Tensor:
+    dense = ids.to_tensor()
+    return tf.pad(dense, [[0, 0], [0, length - tf.shape(dense)[1]]])
+
+
+def _plan(encoded: EncodedCorpus) -> BatchPlan:
+    return BatchPlan(encoded.lengths, 17, seed=5)
+
+
+def test_batches_follow_the_plan() -> None:
+    encoded = _corpus()
+    plan = _plan(encoded)
+    expected = [batch for epoch in range(3) for batch in plan.epoch(epoch)]
+    dataset = training_dataset(encoded, plan, _assemble)
+    assert dataset.element_spec[0].shape.as_list() == [None, None]
+    for batch, (source, target) in zip(expected, dataset, strict=False):
+        assert (source[:, 0].numpy() - 10).tolist() == batch.rows.tolist()
+        assert source.shape == (len(batch.rows), batch.lengths["source"])
+        assert target.shape == (len(batch.rows), batch.lengths["target"])
+        assert source.dtype == target.dtype == tf.int32
+        assert np.count_nonzero(target) == batch.tokens == encoded.lengths["target"][batch.rows].sum()
+
+
+def test_any_position_continues_exactly() -> None:
+    encoded = _corpus()
+    plan = _plan(encoded)
+    whole = [source.numpy().tolist() for source, _ in training_dataset(encoded, plan, _assemble).take(23)]
+    size = plan.num_batches(0)
+    for start, skipped in (((0, 3), 3), (Position(1, 1), size + 1), ((0, size), size)):
+        rest = training_dataset(encoded, plan, _assemble, start).take(23 - skipped)
+        assert [source.numpy().tolist() for source, _ in rest] == whole[skipped:]
+
+
+def test_a_late_epoch_costs_no_more() -> None:
+    encoded = _corpus()
+    plan = _plan(encoded)
+    asked: list[int] = []
+    original = plan.epoch
+    plan.epoch = lambda epoch: asked.append(epoch) or original(epoch)  # type: ignore[method-assign]
+    next(iter(training_dataset(encoded, plan, _assemble, (40, 2)).take(1)))
+    assert asked and min(asked) == 40
+
+
+def test_a_position_counts_batches_over_epochs() -> None:
+    encoded = _corpus()
+    plan = _plan(encoded)
+    position = Position()
+    places = [(epoch, batch) for epoch in range(3) for batch in range(plan.num_batches(epoch))]
+    for count, (epoch, batch) in enumerate(places):
+        assert position.to_json() == {"epoch": epoch, "batch": batch}
+        assert Position.from_json(position.to_json()) == position == Position().advance(plan, count)
+        position = position.advance(plan)
+    assert position == Position(3, 0)
+    with pytest.raises(ValueError, match=r"`epoch` and `batch` must be at least 0. Received: 0, -1"):
+        Position(0, -1)
+
+
+def test_a_plan_of_another_corpus_is_refused() -> None:
+    encoded = _corpus()
+    plan = BatchPlan({"source": np.array([2, 3]), "target": np.array([3, 5])}, 17)
+    with pytest.raises(ValueError, match=r"`plan` must be for columns .* 31 rows. Received: .* 2 rows"):
+        training_dataset(encoded, plan, _assemble)
+    plan = BatchPlan({"text": np.ones(ROWS)}, 17, budget_column=None)
+    with pytest.raises(ValueError, match=r"Received: a plan for \['text'\]"):
+        training_dataset(encoded, plan, _assemble)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 13, 1000])
+def test_evaluation_takes_every_row_once_and_restores_the_order(batch_tokens: int) -> None:
+    encoded = _corpus()
+    evaluation = evaluation_batches(encoded, batch_tokens, _assemble)
+    rows = [row for batch in evaluation.batches for row in batch.rows]
+    assert sorted(rows) == list(range(ROWS))
+    longest = np.maximum(encoded.lengths["source"], encoded.lengths["target"])
+    assert all(longest[a] >= longest[b] for a, b in itertools.pairwise(rows))
+    for _ in range(2):  # the same whole set each time
+        results = [source[:, 0].numpy() - 10 for source, _ in evaluation.dataset]
+        assert evaluation.restore(results) == list(range(ROWS))
+    for batch in evaluation.batches:
+        assert len(batch.rows) * max(batch.lengths.values()) <= batch_tokens or len(batch.rows) == 1
+
+
+def test_wrong_evaluations_are_refused() -> None:
+    encoded = _corpus()
+    with pytest.raises(ValueError, match=r"`batch_tokens` must be at least 1.*Received: 0, 31 rows"):
+        evaluation_batches(encoded, 0, _assemble)
+    with pytest.raises(ValueError, match=r"one for each row of batches of \[31\]. Received: \[1\]"):
+        evaluation_batches(encoded, 1000, _assemble).restore([[7]])
