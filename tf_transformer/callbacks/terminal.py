@@ -61,7 +61,8 @@ class Terminal(keras.callbacks.Callback):
             return
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
         self._bar = Progress(*columns, console=self.console, transient=True)
-        self._task = self._bar.add_task("starting", total=1.0, completed=self._done())
+        self._task = self._bar.add_task("starting", total=1.0)
+        self._bar.update(self._task, completed=self._done())
         self._bar.start()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:

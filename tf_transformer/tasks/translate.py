@@ -3,6 +3,7 @@
 Shapes: B sentences, S source pieces, K hypotheses, T target pieces.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +90,9 @@ class Translator(tf.Module):
         self.preprocessor = preprocessor
         self.options = replace_options(options or SearchOptions(), **search)
         self.max_source_length = max_source_length
-        self._graphs: dict[SearchOptions, Callable[[tf.Tensor], SearchResult]] = {}
+        # One traced graph for each way to search; a cached function, because a SavedModel would try to track
+        # a dictionary of graphs.
+        self._graph = functools.cache(self._traced)
 
     def translate(self, texts: Sequence[str], **search: Any) -> list[str]:
         """The best translation of each text, in order; an empty text gives an empty translation.
@@ -98,19 +101,28 @@ class Translator(tf.Module):
             texts: Source sentences.
             **search: Fields of :class:`SearchOptions` that differ from the translator's own.
         """
-        return [hypotheses[0].text for hypotheses in self.n_best(texts, **search)]
+        return [hypotheses[0].text for hypotheses in self.n_best(texts, 1, **search)]
 
-    def n_best(self, texts: Sequence[str], **search: Any) -> list[list[Hypothesis]]:
-        """The ``beam_size`` best hypotheses of each text, best first, in the order of the texts."""
+    def n_best(
+        self, texts: Sequence[str], num_results: int | None = None, **search: Any
+    ) -> list[list[Hypothesis]]:
+        """The best hypotheses of each text, best first, in the order of the texts.
+
+        Args:
+            texts: Source sentences.
+            num_results: How many for each, at most and by default ``beam_size``; fewer are found sooner.
+            **search: Fields of :class:`SearchOptions` that differ from the translator's own.
+        """
         if not texts:
             return []
         options = replace_options(self.options, **search)
+        num_results = num_results or options.beam_size
         source_ids = self.encode(texts)
         lengths = source_ids.row_lengths().numpy()
         answers: list[list[Hypothesis]] = [[]] * len(texts)
         for rows in batches_by_length(lengths, PIECES_AT_ONCE):
             batch = tf.gather(source_ids, rows).to_tensor(PAD_ID)
-            for row, hypotheses in zip(rows, self._hypotheses(batch, options), strict=True):
+            for row, hypotheses in zip(rows, self._hypotheses(batch, options, num_results), strict=True):
                 answers[row] = hypotheses
         return answers
 
@@ -123,12 +135,13 @@ class Translator(tf.Module):
         lengths = self.preprocessor.encode_source(tf.constant(list(texts), tf.string)).row_lengths()
         return int(tf.math.count_nonzero(lengths > self.max_source_length))
 
-    def search(self, source_ids: tf.Tensor, options: SearchOptions) -> SearchResult:
+    def search(self, source_ids: tf.Tensor, options: SearchOptions, num_results: int) -> SearchResult:
         """Searches translations of a batch inside any graph.
 
         Args:
             source_ids: ``[B, S]`` int32, zero-padded, each row with its end token.
             options: How to search.
+            num_results: Hypotheses to find for each, at most ``options.beam_size``.
         """
         memory = self.model.encode(source_ids, training=False)
         cache = self.model.start_cache(memory, num_hypotheses=options.beam_size)
@@ -146,24 +159,28 @@ class Translator(tf.Module):
         }
         if options.beam_size == 1:
             return greedy_search(self.model.step, cache, **common)
-        return beam_search(self.model.step, cache, beam_size=options.beam_size, **common)
+        return beam_search(
+            self.model.step, cache, beam_size=options.beam_size, num_results=num_results, **common
+        )
 
-    def answer(self, texts: tf.Tensor, options: SearchOptions) -> dict[str, tf.Tensor]:
+    def answer(self, texts: tf.Tensor, options: SearchOptions, num_results: int) -> dict[str, tf.Tensor]:
         """Texts to translations inside one graph: what a SavedModel runs.
 
         Args:
             texts: ``[B]`` string.
             options: How to search.
+            num_results: K, at most ``options.beam_size``.
 
         Returns:
-            ``text`` string, ``score`` and ``log_probability`` float32, each ``[B, K]``, best first.
+            ``text`` string, ``score`` and ``log_probability`` float32, ``finished`` bool, each ``[B, K]``,
+            best first.
         """
         source_ids = self._cut(self.preprocessor.encode_source(texts)).to_tensor(PAD_ID)
-        return self._texts(source_ids, self.search(source_ids, options), options.beam_size)
+        return self._texts(source_ids, self.search(source_ids, options, num_results))
 
-    def _texts(self, source_ids: tf.Tensor, result: SearchResult, beam_size: int) -> dict[str, tf.Tensor]:
+    def _texts(self, source_ids: tf.Tensor, result: SearchResult) -> dict[str, tf.Tensor]:
         shape = tf.shape(result.scores)  # [B, K]
-        flat = tf.reshape(result.ids, [shape[0] * beam_size, tf.shape(result.ids)[2]])
+        flat = tf.reshape(result.ids, [shape[0] * shape[1], tf.shape(result.ids)[2]])
         texts = tf.reshape(self.preprocessor.decode_target(flat), shape)
         # A source without a piece has nothing to translate: its answer is empty, whatever the model says.
         empty = tf.math.count_nonzero(source_ids, axis=1)[:, tf.newaxis] <= 1  # [B, 1]
@@ -175,9 +192,11 @@ class Translator(tf.Module):
             "finished": result.finished | empty,
         }
 
-    def _hypotheses(self, source_ids: tf.Tensor, options: SearchOptions) -> list[list[Hypothesis]]:
-        result = self._graph(options)(source_ids)
-        answer = self._texts(source_ids, result, options.beam_size)
+    def _hypotheses(
+        self, source_ids: tf.Tensor, options: SearchOptions, num_results: int
+    ) -> list[list[Hypothesis]]:
+        result = self._graph(options, num_results)(source_ids)
+        answer = self._texts(source_ids, result)
         columns = [answer[name].numpy() for name in ("text", "score", "log_probability", "finished")]
         return [
             [
@@ -187,13 +206,12 @@ class Translator(tf.Module):
             for row in zip(*columns, strict=True)
         ]
 
-    def _graph(self, options: SearchOptions) -> Callable[[tf.Tensor], SearchResult]:
-        if options not in self._graphs:
-            signature = [tf.TensorSpec([None, None], tf.int32, name="source_ids")]
-            self._graphs[options] = tf.function(
-                lambda source_ids: self.search(source_ids, options), input_signature=signature
-            )
-        return self._graphs[options]
+    def _traced(self, options: SearchOptions, num_results: int) -> Callable[[tf.Tensor], SearchResult]:
+        signature = [tf.TensorSpec([None, None], tf.int32, name="source_ids")]
+        graph: Callable[[tf.Tensor], SearchResult] = tf.function(
+            lambda source_ids: self.search(source_ids, options, num_results), input_signature=signature
+        )
+        return graph
 
     def _cut(self, source_ids: tf.RaggedTensor) -> tf.RaggedTensor:
         """Cuts rows that are too long; the last place of a cut row holds the end token."""

@@ -1,0 +1,84 @@
+"""An exported folder as something that translates: no model code, only what the SavedModel holds."""
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from tf_transformer.errors import ExportError
+from tf_transformer.export.saved_model import newest_version
+from tf_transformer.manifest import Manifest, read_manifest
+from tf_transformer.tasks.translate import Hypothesis
+
+TEXTS_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class ExportedTranslator:
+    """A SavedModel that translates; its search options were fixed when it was exported.
+
+    Args:
+        folder: The version's folder.
+        manifest: Its manifest.
+        signatures: Its signatures by name.
+    """
+
+    folder: Path
+    manifest: Manifest
+    signatures: Any
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        """The best translation of each text, in order."""
+        return [hypotheses[0].text for hypotheses in self.best(texts)]
+
+    def best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
+        """The best hypothesis of each text, in a list of one."""
+        answers = self._run("serving_default", texts, ("text", "score", "log_probability"))
+        return [[Hypothesis(text, score, logp, True)] for text, score, logp in answers]
+
+    def n_best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
+        """All hypotheses of the exported beam; their log-probabilities are not exported, so NaN."""
+        answers = self._run("n_best", texts, ("text", "score"))
+        return [
+            [Hypothesis(text, score, float("nan"), True) for text, score in zip(*row, strict=True)]
+            for row in answers
+        ]
+
+    def _run(self, signature: str, texts: Sequence[str], names: Sequence[str]) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
+        # Of similar length together, so that short ones need not wait for long ones.
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        for start in range(0, len(order), TEXTS_AT_ONCE):
+            batch = [texts[place] for place in order[start : start + TEXTS_AT_ONCE]]
+            outputs = self.signatures[signature](text=tf.constant(batch, tf.string))
+            rows += zip(*(_plain(outputs[name].numpy().tolist()) for name in names), strict=True)
+        answers: list[tuple[Any, ...]] = [()] * len(texts)
+        for place, row in zip(order, rows, strict=True):
+            answers[place] = row
+        return answers
+
+
+def load_export(path: Path) -> ExportedTranslator:
+    """Loads the newest version under an exported folder, or the version that ``path`` is.
+
+    Raises:
+        ExportError: When there is none, or TensorFlow cannot load it.
+    """
+    folder = newest_version(path)
+    manifest = read_manifest(folder)
+    try:
+        for module in manifest.python_modules:
+            importlib.import_module(module)
+        model = tf.saved_model.load(str(folder))
+    except (OSError, ImportError, ValueError, tf.errors.OpError) as error:
+        raise ExportError(f"{folder}: cannot be loaded ({error})") from None
+    return ExportedTranslator(folder, manifest, model.signatures)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else value
