@@ -59,5 +59,7 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, content: bytes, rule: str) 
 
 def test_a_newer_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
     write_manifest(tmp_path, manifest(format=MANIFEST_FORMAT + 1))
-    with pytest.raises(ExportError, match="written in format 2 by a newer version; this one reads up to format 1"):
+    with pytest.raises(
+        ExportError, match="written in format 2 by a newer version; this one reads up to format 1"
+    ):
         read_manifest(tmp_path)

@@ -18,7 +18,9 @@ from tf_transformer.run_folder import RUN_FORMAT, RunFolder, default_run_path, v
 def recipe(tmp_path: Path) -> Recipe:
     (tmp_path / "a.tsv").write_text("source\ttarget\nx\ty\n")
     path = tmp_path / "recipe.yaml"
-    path.write_text("task: translate\ndata: {train: {table: a.tsv}, dev: {fraction: 0.1}}\ntraining: {steps: 5}\n")
+    path.write_text(
+        "task: translate\ndata: {train: {table: a.tsv}, dev: {fraction: 0.1}}\ntraining: {steps: 5}\n"
+    )
     return load_recipe(path)
 
 
@@ -29,7 +31,11 @@ def recipe(tmp_path: Path) -> Recipe:
         ("training/multi30k/paper.yaml", [], "multi30k-paper"),
         ("training/quickstart/recipe.yaml", ["training.seed=2"], "quickstart-seed=2"),
         ("a/small.yml", ["training.seed=2", "model.dropout=0.3"], "a-small-dropout=0.3,seed=2"),
-        ("a/small.yml", ["decoding.beam=2", "evaluation.beam=3"], "a-small-decoding.beam=2,evaluation.beam=3"),
+        (
+            "a/small.yml",
+            ["decoding.beam=2", "evaluation.beam=3"],
+            "a-small-decoding.beam=2,evaluation.beam=3",
+        ),
     ],
 )
 def test_default_name(path: str, overrides: list[str], name: str) -> None:
@@ -73,7 +79,9 @@ def test_a_created_run_explains_itself(tmp_path: Path, recipe: Recipe) -> None:
     assert run.exists() and run.samples.is_dir()
     written = json.loads(run.versions_file.read_text())
     assert written == versions()
-    assert written["run_format"] == RUN_FORMAT and {"tf_transformer", "python", "tensorflow", "keras"} <= set(written)
+    assert written["run_format"] == RUN_FORMAT and {"tf_transformer", "python", "tensorflow", "keras"} <= set(
+        written
+    )
     assert RunFolder.open(run.path).recipe() == recipe
 
 
@@ -117,7 +125,9 @@ def test_formats_that_cannot_be_read(tmp_path: Path, recipe: Recipe, content: st
 
 
 def test_a_folder_with_something_else_in_it_is_not_taken(tmp_path: Path, recipe: Recipe) -> None:
-    with pytest.raises(RunError, match=r"is no run and not empty \(a\.tsv is in it\); name another with --run"):
+    with pytest.raises(
+        RunError, match=r"is no run and not empty \(a\.tsv is in it\); name another with --run"
+    ):
         RunFolder(tmp_path).create(recipe)
 
 
@@ -142,9 +152,14 @@ with RunFolder(Path(sys.argv[1])).lock():
 
 def test_two_trainers_cannot_share_a_run_and_a_dead_one_holds_nothing(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "run")
-    with subprocess.Popen([sys.executable, "-c", HOLD, run.path], stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, run.path], stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "locked\n"
-        with pytest.raises(RunError, match=rf"run: is in use by process {holder.pid} on .+ since 2"), run.lock():
+        with (
+            pytest.raises(RunError, match=rf"run: is in use by process {holder.pid} on .+ since 2"),
+            run.lock(),
+        ):
             pytest.fail("locked twice")
         with pytest.raises(RunError, match="is in use by process"):
             run.move_aside()

@@ -1,5 +1,7 @@
 """Reading a recipe: what is taken, and how each kind of fault is told."""
 
+# ruff: noqa: E501 - a fault is one line, however long
+
 import subprocess
 import sys
 import time
@@ -88,7 +90,9 @@ def test_dev_can_be_carved_from_train(folder: Path) -> None:
 
 
 def test_empty_sections_and_nulls_are_defaults(folder: Path) -> None:
-    recipe = read(with_lines("model:", "text: {vocabulary_size: null, sentencepiece_type: null}", "decoding:"))
+    recipe = read(
+        with_lines("model:", "text: {vocabulary_size: null, sentencepiece_type: null}", "decoding:")
+    )
     assert recipe.model.num_layers == 4
     assert recipe.text.vocabulary_size == 8000 and recipe.text.sentencepiece_type == "bpe"
 
@@ -101,7 +105,8 @@ def test_presets_and_single_sizes(folder: Path) -> None:
 
 def test_numbers_as_people_write_them(folder: Path) -> None:
     recipe = load_recipe(
-        Path("recipe.yaml"), ["training.steps=1e4", "training.schedule.peak=1e-4", "training.batch_tokens=8_192"]
+        Path("recipe.yaml"),
+        ["training.steps=1e4", "training.schedule.peak=1e-4", "training.batch_tokens=8_192"],
     )
     assert (recipe.training.steps, recipe.training.batch_tokens) == (10000, 8192)
     assert isinstance(recipe.training.steps, int) and recipe.training.schedule.peak == 0.0001  # type: ignore[union-attr]

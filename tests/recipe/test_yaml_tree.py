@@ -69,7 +69,10 @@ def test_anchors_and_merge_keys() -> None:
     ("text", "fault"),
     [
         ("a: 1\nb: 2\na: 3\n", (3, ("a",), "this key stands here twice; first on line 1")),
-        ("a: !!python/object:os.system x", (1, ("a",), "the tag tag:yaml.org,2002:python/object:os.system is not")),
+        (
+            "a: !!python/object:os.system x",
+            (1, ("a",), "the tag tag:yaml.org,2002:python/object:os.system is not"),
+        ),
         ("a: !mine x", (1, ("a",), "the tag !mine is not allowed in a recipe")),
         ("? [a, b]\n: 1\n", (1, (), "a key must be one word")),
         ("a: {<<: 3}", (1, ("a",), "<< must name a mapping")),

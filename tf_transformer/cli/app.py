@@ -15,6 +15,8 @@ import typer
 from tf_transformer.cli import answers, exports, recipes, training
 from tf_transformer.errors import ProjectError
 
+_MOST_LETTERS = 400
+
 app = typer.Typer(
     name="tf-transformer",
     help="Train, evaluate, export and serve Transformers. Start with: tf-transformer recipe > recipe.yaml",
@@ -85,7 +87,9 @@ def _report(error: Exception) -> int:
         where = f"{error.filename}: " if error.filename else ""
         text, code = f"{where}{error.strerror or error}", 1
     else:
-        text, code = f"{type(error).__name__}: {str(error).strip()} (--debug shows where)", 1
+        words = " ".join(str(error).split())
+        shown = words if len(words) <= _MOST_LETTERS else f"{words[:_MOST_LETTERS]} …"
+        text, code = f"{type(error).__name__}: {shown} (--debug shows where)", 1
     with suppress(BrokenPipeError):
         print(text, file=sys.stderr)
     return int(code)

@@ -84,7 +84,7 @@ def average(
         store = CheckpointStore(folder.checkpoints)
         steps = _chosen(folder, store.index().kept, last, best)
         store.write(AVERAGE, store.average(steps), state={"step": max(steps), "averaged": steps})
-    print(f"{store.folder / AVERAGE}: the mean of {len(steps)} checkpoints: {', '.join(map(str, steps))}")
+    print(f"{store.folder / AVERAGE}: the mean of the checkpoints at {', '.join(map(str, steps))}")
 
 
 def _chosen(folder: "Folder", kept: list[int], last: int | None, best: int | None) -> list[int]:

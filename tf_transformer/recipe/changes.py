@@ -61,6 +61,8 @@ def compare_recipes(old: Recipe, new: Recipe) -> Changes:
 
 
 def _midway(path: KeyPath) -> Midway:
+    if path[:2] == ("data", "test"):
+        return "free"  # nothing of a training hangs on what is scored when it has ended
     name = schema_path(path)
     marks = {key.midway for key in schema_keys() if key.path == name}
     order: tuple[Midway, ...] = ("refused", "logged", "free")

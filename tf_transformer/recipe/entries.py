@@ -34,8 +34,9 @@ class Entry(Section):
         "error", "A line or row that cannot be read rightly: stop, or skip and count it.", midway="logged"
     )
     deduplicate: Flag = key(False, "Keep only one of several equal pairs.", midway="logged")
+    # Free, since text.normal_form follows it and is what a run cannot change.
     normal_form: NormalForm | None = key(
-        None, "Unicode normal form of the text; text.normal_form follows it.", midway="refused"
+        None, "Unicode normal form of the text; text.normal_form follows it.", midway="free"
     )
 
 

@@ -111,16 +111,20 @@ def commented_recipe(task: str = "translate") -> str:
     return "\n".join([*_HEAD, *_section(Recipe, ())]) + "\n"
 
 
-def _section(section: type[Section], path: tuple[str, ...]) -> Iterator[str]:
+def _section(section: type[Section], path: tuple[str, ...], told: set[str] | None = None) -> Iterator[str]:
+    """Lines for the keys of a section; the help of a key that another form has told is left out."""
     indent = "  " * len(path)
+    told = set() if told is None else told
     for name, field in ordered_fields(section):
         if name == "files" and not path:
             continue
         if not path:
             yield ""
-        yield from textwrap.wrap(
-            _help(field), _WIDTH, initial_indent=indent + "# ", subsequent_indent=indent + "# "
-        )
+        text = _help(field)
+        if text not in told:
+            mark = indent + "# "
+            yield from textwrap.wrap(text, _WIDTH, initial_indent=mark, subsequent_indent=mark)
+        told.add(text)
         yield from _value((*path, name), field, indent)
 
 
@@ -132,28 +136,23 @@ def _help(field: FieldInfo) -> str:
 
 
 def _value(path: tuple[str, ...], field: FieldInfo, indent: str) -> Iterator[str]:
+    """A key with its value; forms that may stand in its place follow as comments."""
     forms = [cls for cls, tags in subsections(field.annotation) if not tags & {"<list>", "<named>"}]
     if not forms:
         yield f"{indent}{path[-1]}: {_flow(_shown(path, field))}"
         return
+    told: set[str] = set()
     optional = field.default is None and not field.is_required()
     if optional:
         yield f"{indent}{path[-1]}: null"
     else:
         yield f"{indent}{path[-1]}:"
-        yield from _section(forms[0], path)
+        yield from _section(forms[0], path, told)
     for form in forms[0 if optional else 1 :]:
-        yield f"{indent}# or: {_flow(_example(form, path))}"
-
-
-def _example(section: type[Section], path: tuple[str, ...]) -> dict[str, Any]:
-    shown = {}
-    for name, field in ordered_fields(section):
-        inner = [cls for cls, _ in subsections(field.annotation)]
-        value = _example(inner[0], (*path, name)) if inner else _shown((*path, name), field)
-        if value is not None:
-            shown[name] = value
-    return shown
+        yield f"{indent}# Or:"
+        yield f"{indent}# {path[-1]}:"
+        for line in _section(form, path, told):
+            yield f"{indent}# {line.removeprefix(indent)}"
 
 
 def _shown(path: tuple[str, ...], field: FieldInfo) -> Any:
