@@ -65,8 +65,8 @@ def score_translations(
         values["exact_match"] = exact_match(hypotheses, references)
         values["bleu_low"], values["bleu_high"] = result.score, result.score
         if len(hypotheses) > 1 and bootstrap > 1:
-            values["bleu_low"] = result._mean - result._ci
-            values["bleu_high"] = result._mean + result._ci
+            values["bleu_low"] = max(0.0, result._mean - result._ci)
+            values["bleu_high"] = min(100.0, result._mean + result._ci)
     return TranslationScores(values, signatures)
 
 

@@ -67,7 +67,7 @@ class TextData:
         weights: Times that an epoch takes each of them.
         dev: Dev sets; the first one decides what is best.
         test: Test sets.
-        report: Lines for a person: what was read, dropped and noticed.
+        report: Lines for a person: what was read, dropped and noticed in dev and test.
     """
 
     train: Sequence[Corpus]
@@ -170,9 +170,8 @@ def _train(text: Text, lines: list[str]) -> Tokenizer:
 
 
 def _report(train: Sequence[Corpus], evaluated: Sequence[Sequence[Corpus]]) -> Iterator[str]:
-    others = [corpus for corpora in evaluated for corpus in corpora]
-    for corpus in (*train, *others):
-        yield from corpus.report.to_lines()
-    for corpus in train:
-        for other in others:
+    """What is to be said of dev and test; the training corpora report when they are encoded."""
+    for other in (corpus for corpora in evaluated for corpus in corpora):
+        yield from other.report.to_lines()
+        for corpus in train:
             yield from overlap(corpus, other).to_lines()

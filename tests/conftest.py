@@ -1,0 +1,60 @@
+"""A small trained run that many tests read: numbers spoken backwards, which copying cannot learn."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+RECIPE = """\
+task: translate
+data:
+  train: {table: train.tsv}
+  dev: {table: dev.tsv}
+  test: {table: test.tsv}
+text: {tokenizer: words, vocabulary_size: 20}
+model: {num_layers: 1, hidden_dim: 48, intermediate_dim: 96, num_heads: 3, dropout: 0.0}
+training:
+  steps: 700
+  batch_tokens: 1200
+  precision: float32
+  label_smoothing: 0.0
+  schedule: {name: inverse_sqrt, peak: 0.01, warmup_steps: 60}
+  validate_every: 350
+  keep: 2
+decoding: {beam: 3}
+evaluation: {samples: 2}
+"""
+
+
+def write_reversal(folder: Path) -> Path:
+    """Writes a recipe and its data, numbers of 2 to 7 digits and their reversals, all different."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draw, seen = random.Random(5), set()
+    for name, count in (("train", 4000), ("dev", 101), ("test", 97)):
+        rows = ["source\ttarget"]
+        while len(rows) <= count:
+            digits = [draw.choice("0123456789") for _ in range(draw.randint(2, 7))]
+            if tuple(digits) not in seen:
+                seen.add(tuple(digits))
+                rows.append(f"{' '.join(digits)}\t{' '.join(reversed(digits))}")
+        (folder / f"{name}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    recipe = folder / "recipe.yaml"
+    recipe.write_text(RECIPE, encoding="utf-8")
+    return recipe
+
+
+@pytest.fixture(scope="session")
+def reversal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recipe of the reversal task, with its data beside it."""
+    return write_reversal(tmp_path_factory.mktemp("reversal"))
+
+
+@pytest.fixture(scope="session")
+def trained_run(reversal: Path) -> Path:
+    """A run that has learnt to reverse."""
+    from tf_transformer.recipe import load_recipe, with_files
+    from tf_transformer.trainer import train
+
+    run = reversal.parent / "run"
+    assert train(with_files(load_recipe(reversal), reversal.parent), run, quiet=True) == 0
+    return run
