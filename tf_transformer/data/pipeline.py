@@ -1,6 +1,6 @@
 """From ids in memory to batches for a model: whole batches are gathered and padded, never single rows."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,13 +97,8 @@ def training_dataset(
         )
     first = start if isinstance(start, Position) else Position(*start)
 
-    def batches() -> Iterator[Batch]:
-        epoch, skipped = first.epoch, first.batch
-        while True:
-            yield from plan.epoch(epoch)[skipped:]
-            epoch, skipped = epoch + 1, 0
-
-    return _dataset(encoded, batches, assemble)
+    epochs = tf.data.Dataset.counter(first.epoch, 1)
+    return _dataset(encoded, epochs, plan.epoch, first, assemble)
 
 
 @dataclass(frozen=True)
@@ -172,7 +167,8 @@ def evaluation_batches(encoded: EncodedCorpus, batch_tokens: int, assemble: Asse
         size = max(1, batch_tokens // max(1, int(longest[order[start]])))
         batches.append(_batch(encoded, order[start : start + size]))
         start += size
-    return EvaluationSet(tuple(batches), _dataset(encoded, lambda: iter(batches), assemble))
+    once = tf.data.Dataset.range(1)
+    return EvaluationSet(tuple(batches), _dataset(encoded, once, lambda _: batches, Position(), assemble))
 
 
 def _batch(encoded: EncodedCorpus, rows: IntArray) -> Batch:
@@ -181,21 +177,35 @@ def _batch(encoded: EncodedCorpus, rows: IntArray) -> Batch:
 
 
 def _dataset(
-    encoded: EncodedCorpus, batches: Callable[[], Iterator[Batch]], assemble: Assemble
+    encoded: EncodedCorpus,
+    epochs: tf.data.Dataset,
+    batches: Callable[[int], list[Batch]],
+    start: Position,
+    assemble: Assemble,
 ) -> tf.data.Dataset:
-    """Gather, pad and prefetch: Python only says which rows, once a batch."""
+    """Gather, pad and prefetch in a graph; Python is asked once an epoch which rows go together."""
     names = tuple(encoded.columns)
 
-    def numbers() -> Iterator[tuple[IntArray, np.ndarray[Any, np.dtype[np.int32]]]]:
-        for batch in batches():
-            yield batch.rows, np.array([batch.lengths[name] for name in names], np.int32)
+    def numbers(epoch: IntArray) -> tuple[IntArray, IntArray, np.ndarray[Any, np.dtype[np.int32]]]:
+        planned = batches(int(epoch))
+        ends = np.cumsum([0] + [len(batch.rows) for batch in planned])
+        lengths = [[batch.lengths[name] for name in names] for batch in planned]
+        rows = np.concatenate([np.zeros(0, np.int64), *(batch.rows for batch in planned)])
+        return rows, ends, np.array(lengths, np.int32).reshape(-1, len(names))
+
+    def one_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
+        rows, ends, lengths = tf.numpy_function(numbers, [epoch], [tf.int64, tf.int64, tf.int32])
+        rows, ends = tf.ensure_shape(rows, [None]), tf.ensure_shape(ends, [None])
+        lengths = tf.ensure_shape(lengths, [None, len(names)])
+        first = tf.where(epoch == start.epoch, tf.constant(start.batch, tf.int64), 0)
+        places = tf.data.Dataset.range(first, tf.shape(lengths, tf.int64)[0])
+        return places.map(lambda place: (rows[ends[place] : ends[place + 1]], lengths[place]))
 
     def gather(rows: tf.Tensor, lengths: tf.Tensor) -> Any:
         columns = {f"{name}_ids": tf.gather(encoded.columns[name], rows) for name in names}
         sizes = {f"{name}_length": lengths[place] for place, name in enumerate(names)}
         return assemble(**columns, **sizes)
 
-    signature = (tf.TensorSpec([None], tf.int64), tf.TensorSpec([len(names)], tf.int32))
-    dataset = tf.data.Dataset.from_generator(numbers, output_signature=signature)
+    dataset = epochs.flat_map(one_epoch)
     dataset = dataset.map(gather, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     return dataset.prefetch(_AHEAD)
