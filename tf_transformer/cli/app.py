@@ -64,7 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _close_stdout()
         return 1
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)
         return 130
     except Exception as error:
         if "--debug" in words:

@@ -1,0 +1,67 @@
+"""A run that was never trained: random weights, as many files as a real one."""
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+RECIPE = """\
+task: translate
+data:
+  train: {table: train.tsv}
+  dev: {table: dev.tsv}
+  test: {one: {table: dev.tsv}, two: {table: train.tsv}}
+  max_source_length: 13
+text: {tokenizer: characters, vocabulary_size: 31}
+model: {num_layers: 1, hidden_dim: 8, intermediate_dim: 16, num_heads: 2}
+training: {steps: 10, precision: float32, schedule: {warmup_steps: 5}, validate_every: 5}
+decoding: {beam: 3, max_length_factor: 1, max_length_margin: 2}
+"""
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run with checkpoints at 5 and 10; 5 is the better one."""
+    from tf_transformer.build.data import build_preprocessor, read_text
+    from tf_transformer.build.model import build_transformer
+    from tf_transformer.checkpoints import CheckpointStore, Index, step_name
+    from tf_transformer.recipe import load_recipe, replaced, with_files
+    from tf_transformer.run_folder import RunFolder
+
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "train.tsv").write_text("source\ttarget\nab cd\tdc ba\nefg\tgfe\nhi\tih\na\ta\n")
+    (folder / "dev.tsv").write_text("source\ttarget\nab\tba\nefgh\thgfe\n")
+    (folder / "recipe.yaml").write_text(RECIPE)
+    recipe = with_files(load_recipe(folder / "recipe.yaml"), folder)
+    run = RunFolder(folder / "run")
+    run.create(recipe)
+    preprocessor = build_preprocessor(recipe.text, read_text(recipe).train)
+    preprocessor.save(run.tokenizer)
+    store = CheckpointStore(run.checkpoints)
+    for step, bleu in ((5, 3.0), (10, 2.0)):
+        seeded = replaced(recipe, "training", seed=step)
+        weights = {v.path: v.numpy() for v in build_transformer(seeded, preprocessor, "float32").weights}
+        store.write(step_name(step), weights, {}, {"step": step})
+        run.append_metrics({"step": step, "val_bleu": bleu, "val_loss": 1 / step})
+    store.write_index(Index(last=10, best=5, kept=[5, 10]))
+    return run.path
+
+
+@pytest.fixture(autouse=True, scope="session")
+def loaded_once() -> Iterator[None]:
+    """Keeps what was loaded, and its graphs, from one command to the next: tracing is what takes long."""
+    from tf_transformer.cli import answering
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answering, "load_run", cache(answering.load_run))
+        patch.setattr(answering.tf.saved_model, "load", cache(answering.tf.saved_model.load))
+        yield
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    """Gives the process an input."""
+    return lambda content: monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(content)))
