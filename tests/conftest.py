@@ -12,14 +12,14 @@ data:
   dev: {table: dev.tsv}
   test: {table: test.tsv}
 text: {tokenizer: words, vocabulary_size: 20}
-model: {num_layers: 1, hidden_dim: 48, intermediate_dim: 96, num_heads: 3, dropout: 0.0}
+model: {num_layers: 2, hidden_dim: 64, intermediate_dim: 128, num_heads: 4, dropout: 0.0}
 training:
-  steps: 700
+  steps: 600
   batch_tokens: 1200
   precision: float32
   label_smoothing: 0.0
-  schedule: {name: inverse_sqrt, peak: 0.01, warmup_steps: 60}
-  validate_every: 350
+  schedule: {name: inverse_sqrt, peak: 0.005, warmup_steps: 60}
+  validate_every: 300
   keep: 2
 decoding: {beam: 3}
 evaluation: {samples: 2}

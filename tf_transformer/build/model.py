@@ -64,6 +64,8 @@ def build_optimizer(
 ) -> keras.optimizers.Optimizer:
     """Adam or AdamW; wrapped for loss scaling under ``mixed_float16``."""
     common = {
+        # Keras counts the names of optimizers; a fixed one keeps the paths in checkpoints the same.
+        "name": settings.name,
         "learning_rate": schedule,
         "beta_1": settings.beta_1,
         "beta_2": settings.beta_2,
@@ -76,7 +78,9 @@ def build_optimizer(
         optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
     else:
         optimizer = keras.optimizers.Adam(**common)
-    return keras.optimizers.LossScaleOptimizer(optimizer) if precision == "mixed_float16" else optimizer
+    if precision == "mixed_float16":
+        return keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale")
+    return optimizer
 
 
 def build_schedule(

@@ -1,6 +1,7 @@
 """Counts updates and batches, and ends the training at its limits or when it is interrupted."""
 
 import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,7 +53,9 @@ class Interruption:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "Interruption":
-        for number in (signal.SIGINT, signal.SIGTERM):
+        # Python lets only the main thread set handlers; a training in another one is stopped by its owner.
+        here = threading.current_thread() is threading.main_thread()
+        for number in (signal.SIGINT, signal.SIGTERM) if here else ():
             self._previous[number] = signal.signal(number, self._receive)
         return self
 

@@ -123,9 +123,7 @@ class _Judge:
 
     def emptiness(self, row: int) -> str | None:
         """Which sides are empty, as a reason to drop the row."""
-        empty = [
-            name for name, texts in zip(self._names, self._columns, strict=True) if is_blank(texts[row])
-        ]
+        empty = [name for name, texts in zip(self._names, self._columns, strict=True) if is_blank(texts[row])]
         return f"empty {' and '.join(empty)}" if empty else None
 
     def kinds(self, row: int) -> list[str]:

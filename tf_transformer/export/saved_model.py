@@ -14,33 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-
 from tf_transformer.errors import ExportError
 from tf_transformer.export.verification import verify
 from tf_transformer.files import sync_folder
 from tf_transformer.manifest import Manifest, write_manifest
 from tf_transformer.tasks.translate import Translator
-
-
-class ServedTranslator(tf.Module):
-    """What is saved: the translator's variables and vocabulary, and its two signatures."""
-
-    def __init__(self, task: Translator) -> None:
-        super().__init__(name="served_translator")
-        self.task = task
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-    def serving_default(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The best translation of each text."""
-        answer = self.task.answer(text, self.task.options, num_results=1)
-        return {name: answer[name][:, 0] for name in ("text", "score", "log_probability")}
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-    def n_best(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """All hypotheses of the beam, best first."""
-        answer = self.task.answer(text, self.task.options, self.task.options.beam_size)
-        return {name: answer[name] for name in ("text", "score")}
 
 
 def export_saved_model(
@@ -66,14 +44,12 @@ def export_saved_model(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(aside, ignore_errors=True)
-        served = ServedTranslator(task)
-        signatures = {"serving_default": served.serving_default, "n_best": served.n_best}
-        tf.saved_model.save(served, str(aside), signatures=signatures)
+        signatures = task.export(aside)
         modules = ["tensorflow_text"] if task.preprocessor.custom_ops else []
         report = verify(aside, task, samples, modules)
         manifest = Manifest(
             task="translate",
-            signatures=tuple(sorted(signatures)),
+            signatures=signatures,
             source_vocabulary_size=task.preprocessor.source_vocabulary_size,
             target_vocabulary_size=task.preprocessor.target_vocabulary_size,
             custom_ops=tuple(report.custom_ops),

@@ -56,10 +56,10 @@ class Dropout(keras.layers.Layer):
 
     def _random_bytes(self, inputs: Tensor) -> Tensor:
         *leading, width = ops.shape(inputs)
-        words = keras.random.randint(
-            (*leading, (width + 3) // 4, 1), -(2**31), 2**31 - 1, seed=self.seed_generator
-        )
-        random_bytes = ops.reshape(ops.view(words, "uint8"), (*leading, -1))  # [..., width rounded up to 4]
+        num_words = (width + 3) // 4
+        words = keras.random.randint((*leading, num_words, 1), -(2**31), 2**31 - 1, seed=self.seed_generator)
+        # The width in full, not -1: a replica may get an empty batch.
+        random_bytes = ops.reshape(ops.view(words, "uint8"), (*leading, 4 * num_words))
         return random_bytes[..., :width]
 
     def get_config(self) -> dict[str, Any]:

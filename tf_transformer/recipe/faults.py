@@ -98,7 +98,9 @@ def _fault(detail: ErrorDetails, data: Any) -> Fault | None:
         )
     if kind == "default_factory_not_called" or (kind == "too_short" and received):
         return None  # follows from another fault, which is told
-    return Fault(path, _RULES.get(kind, detail["msg"]).format(**context), received)
+    # Messages of the schema's own may hold braces, as file names do.
+    rule = _RULES[kind].format(**context) if kind in _RULES else detail["msg"]
+    return Fault(path, rule, received)
 
 
 def _choice(path: Path, expected: str, received: Any) -> Fault:

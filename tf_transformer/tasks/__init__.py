@@ -1,0 +1,5 @@
+"""Tasks: a model, its text side and its search, joined into text in, answer out."""
+
+from tf_transformer.tasks.translate import Hypothesis, SearchOptions, Translator
+
+__all__ = ["Hypothesis", "SearchOptions", "Translator"]

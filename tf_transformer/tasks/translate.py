@@ -6,6 +6,7 @@ Shapes: B sentences, S source pieces, K hypotheses, T target pieces.
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tf_transformer.decoding.greedy import greedy_search
 from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.models import Transformer
 from tf_transformer.presets import END_ID, PAD_ID, START_ID
+from tf_transformer.tasks.served import ServedTranslator
 from tf_transformer.text import Preprocessor
 
 PIECES_AT_ONCE = 4096
@@ -125,6 +127,22 @@ class Translator(tf.Module):
             for row, hypotheses in zip(rows, self._hypotheses(batch, options, num_results), strict=True):
                 answers[row] = hypotheses
         return answers
+
+    def export(self, folder: str | Path) -> tuple[str, ...]:
+        """Writes a SavedModel that takes strings and returns strings, without this package.
+
+        ``tf-transformer export`` does this too, under a version number and verified in a clean process.
+
+        Args:
+            folder: Where to; what is there is replaced.
+
+        Returns:
+            The names of its signatures: ``serving_default`` and ``n_best``.
+        """
+        served = ServedTranslator(self)
+        signatures = {"n_best": served.n_best, "serving_default": served.serving_default}
+        tf.saved_model.save(served, str(folder), signatures=signatures)
+        return tuple(signatures)
 
     def encode(self, texts: Sequence[str]) -> tf.RaggedTensor:
         """Source ids of ``texts`` as the model gets them, cut to ``max_source_length``."""

@@ -1,0 +1,171 @@
+"""A run continues exactly, says when it is complete, and weighs what has changed."""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from tf_transformer.build import load_run
+from tf_transformer.callbacks.advance import Advance
+from tf_transformer.checkpoints import CheckpointStore
+from tf_transformer.errors import DataError, RunError
+from tf_transformer.recipe import load_recipe, with_files
+from tf_transformer.run_folder import RunFolder
+from tf_transformer.trainer import train
+
+SMALL = (
+    "model.num_layers=1",
+    "model.hidden_dim=16",
+    "model.intermediate_dim=32",
+    "model.num_heads=2",
+    "model.dropout=0.3",
+    "training.batch_tokens=3000",  # nine updates an epoch
+    "training.steps=22",
+    "training.validate_every=10",
+    "training.checkpoint_every=4",
+    "decoding.beam=2",
+)
+TIMING = ("seconds", "target_tokens_per_second", "source_tokens_per_second")
+
+
+def start(recipe: Path, run: Path, *overrides: str) -> int:
+    """Trains in this process, quietly."""
+    return train(with_files(load_recipe(recipe, [*SMALL, *overrides]), recipe.parent), run, quiet=True)
+
+
+def metrics(run: Path) -> list[dict[str, Any]]:
+    """The validations of a run without what a clock measured."""
+    rows = RunFolder.open(run).metrics()
+    return [{name: value for name, value in row.items() if name not in TIMING} for row in rows]
+
+
+def after_update(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], None]) -> None:
+    """Does something once, right after an update was counted."""
+    count = Advance.on_train_batch_end
+
+    def counted(self: Advance, batch: int, logs: Any = None) -> None:
+        count(self, batch, logs)
+        if self.state.step == step:
+            monkeypatch.setattr(Advance, "on_train_batch_end", count)
+            act()
+
+    monkeypatch.setattr(Advance, "on_train_batch_end", counted)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(reversal: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short run that nothing stopped."""
+    run = tmp_path_factory.mktemp("undisturbed") / "run"
+    assert start(reversal, run) == 0
+    return run
+
+
+class Crash(Exception):
+    """Stands for a process that dies between two updates."""
+
+
+def test_a_run_that_died_twice_and_was_interrupted_ends_bit_equal(
+    reversal: Path, undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+
+    def crash() -> None:
+        raise Crash
+
+    for step in (3, 13):  # before the first checkpoint, and between two, in the second epoch
+        after_update(monkeypatch, step, crash)
+        with pytest.raises(Crash):
+            start(reversal, run)
+    after_update(monkeypatch, 18, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert start(reversal, run) == 128 + signal.SIGTERM
+    assert CheckpointStore(run / "checkpoints").index().last == 19  # it was in the 19th
+    assert start(reversal, run) == 0
+
+    assert metrics(run) == metrics(undisturbed)
+    ours, theirs = (CheckpointStore(path / "checkpoints").read("step-00000022") for path in (run, undisturbed))
+    assert ours.weights.keys() == theirs.weights.keys()
+    assert ours.training.keys() == theirs.training.keys()
+    for name in ours.weights:
+        np.testing.assert_array_equal(ours.weights[name], theirs.weights[name])
+    for name in ours.training:
+        np.testing.assert_array_equal(ours.training[name], theirs.training[name])
+    assert any("seed_generator_state" in name for name in ours.training)
+
+
+def test_metrics_have_what_scripts_read(undisturbed: Path) -> None:
+    rows = metrics(undisturbed)
+    assert [row["step"] for row in rows] == [10, 20, 22]
+    assert {"loss", "val_loss", "val_perplexity", "val_accuracy", "val_bleu", "learning_rate"} <= set(rows[0])
+    # inverse_sqrt up to update 60: the rate of update 10 is a sixth of the peak.
+    assert rows[0]["learning_rate"] == pytest.approx(0.005 * 10 / 60)
+    results = json.loads((undisturbed / "results.json").read_text())
+    assert {"test_bleu", "val_bleu"} <= set(results["metrics"])
+    assert {"seed", "commit", "versions", "machine", "seconds", "recipe_sha256", "data_sha256"} <= set(results)
+    assert "tok:13a" in results["signatures"]["test_bleu"]
+
+
+def test_validation_bleu_is_sacrebleus_on_the_text(undisturbed: Path) -> None:
+    loaded = load_run(undisturbed, "22")
+    path = loaded.recipe.data.dev_sets["dev"].table
+    dev = [line.split("\t") for line in path.read_text().split("\n")[1:-1]]
+    answers = loaded.task.translate([source for source, _ in dev], beam_size=1)
+    expected = sacrebleu.corpus_bleu(answers, [[target for _, target in dev]]).score
+    assert metrics(undisturbed)[-1]["val_bleu"] == pytest.approx(expected)
+    assert len(dev) == 101
+
+
+def test_a_complete_run_is_left_alone_and_goes_on_when_given_more(
+    reversal: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(undisturbed, tmp_path / "run")
+    before = metrics(run)
+    assert start(reversal, run) == 0
+    assert metrics(run) == before
+    assert start(reversal, run, "training.steps=24", "model.dropout=0.2") == 0
+    assert [row["step"] for row in metrics(run)] == [10, 20, 22, 24]
+    event = json.loads((run / "events.jsonl").read_text().split("\n")[0])
+    assert event["event"] == "recipe changed"
+    assert event["detail"] == "model.dropout: 0.3 in the run, 0.2 now"
+
+
+def test_a_damaged_checkpoint_is_passed_over(reversal: Path, undisturbed: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(undisturbed, tmp_path / "run")
+    last = run / "checkpoints" / "step-00000022" / "weights.npz"
+    last.write_bytes(last.read_bytes()[:-100])
+    assert start(reversal, run) == 0
+    assert metrics(run) == metrics(undisturbed)
+    assert "step-00000022: damaged checkpoint" in (run / "events.jsonl").read_text()
+
+
+def test_what_cannot_change_midway_is_refused_with_both_values(reversal: Path, undisturbed: Path) -> None:
+    with pytest.raises(RunError, match=r"model.num_heads: 2 in the run, 4 now.*--fresh"):
+        start(reversal, undisturbed, "model.num_heads=4")
+
+
+def test_a_tokenizer_of_another_size_is_refused_with_both_sizes(
+    reversal: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    from tf_transformer.text import Preprocessor
+
+    run = shutil.copytree(undisturbed, tmp_path / "run")
+    shutil.rmtree(run / "tokenizer")
+    Preprocessor.train(["1 2 3 4 5 6 7 8 9 0 one_more"], ["1"], tokenizer="words").save(run / "tokenizer")
+    rule = r"embedding/table has shape \(14, 16\), and recipe and tokenizer ask for \(1\d, 16\)"
+    with pytest.raises(RunError, match=rule):
+        load_run(run)
+
+
+def test_a_corpus_without_a_usable_pair_stops_before_training(tmp_path: Path, reversal: Path) -> None:
+    for name in ("dev.tsv", "test.tsv", "recipe.yaml"):
+        shutil.copy(reversal.parent / name, tmp_path)
+    (tmp_path / "train.tsv").write_text("source\ttarget\n \u200b\t1 2\n")
+    with pytest.raises(DataError, match=r"train\.tsv: (no pairs are left|1 bad row)"):
+        start(tmp_path / "recipe.yaml", tmp_path / "run")
+    assert not (tmp_path / "run" / "checkpoints").exists()
