@@ -10,10 +10,40 @@ from tf_transformer.recipe import commented_recipe, dump_recipe, load_recipe, re
 from tf_transformer.recipe.keys import schema_keys
 
 VALUES = (
-    "null", "-1", "1e400", ".nan", "[]", "{}", "[1, 2]", "yes", "'x'", "&a [*a]", "*a", "!!binary x", "9" * 400, "0",
-    "{a: {b: c}}", "\t", "? x", "{source: a}", "[{source: dev.en}]", "{x: {table: y}}", "[[1]]", "é", "{name: []}",
-    "{fraction: x}", "[null]", "{null: 1}", "{1: 2}", "{'': 1}", "<<: 1", "{<<: {peak: 1}}", "true", "~", '"\\0"',
-)  # fmt: skip
+    "null",
+    "-1",
+    "1e400",
+    ".nan",
+    "[]",
+    "{}",
+    "[1, 2]",
+    "yes",
+    "'x'",
+    "&a [*a]",
+    "*a",
+    "!!binary x",
+    "9" * 400,
+    "0",
+    "{a: {b: c}}",
+    "\t",
+    "? x",
+    "{source: a}",
+    "[{source: dev.en}]",
+    "{x: {table: y}}",
+    "[[1]]",
+    "é",
+    "{name: []}",
+    "{fraction: x}",
+    "[null]",
+    "{null: 1}",
+    "{1: 2}",
+    "{'': 1}",
+    "<<: 1",
+    "{<<: {peak: 1}}",
+    "true",
+    "~",
+    '"\\0"',
+)
 KEYS = [".".join(key.path) for key in schema_keys()]
 
 
@@ -41,7 +71,7 @@ def test_read_rightly_or_refused(folder: Path, seed: int) -> None:
         (folder / name).touch()
     path, again = folder / "broken.yaml", folder / "again.yaml"
     read = 0
-    for _ in range(60):
+    for _ in range(40):
         path.write_text(broken(rng), encoding="utf-8")
         overrides = [f"{rng.choice(KEYS)}={rng.choice(VALUES)}" for _ in range(rng.choice((0, 0, 1)))]
         try:
@@ -52,4 +82,4 @@ def test_read_rightly_or_refused(folder: Path, seed: int) -> None:
         read += 1
         again.write_text(dump_recipe(recipe), encoding="utf-8")
         assert load_recipe(again) == recipe and recipe_digest(load_recipe(again)) == recipe_digest(recipe)
-    assert 0 < read < 60
+    assert 0 < read < 40
