@@ -84,16 +84,6 @@ class Constant(Section):
     warmup_steps: Warmup = key(0, "Updates up to it; 0 starts there.", midway="logged")
 
 
-SCHEDULES: dict[str, type[Section]] = {
-    "inverse_sqrt": InverseSqrt,
-    "noam": Noam,
-    "cosine": Cosine,
-    "linear": Linear,
-    "exponential": Exponential,
-    "constant": Constant,
-}
-
-
 def _schedule_name(value: Any) -> str:
     """The form of a schedule; one without a name is the default one's."""
     name = (
