@@ -58,17 +58,21 @@ class TrainingModel(keras.Model):
             scaled_loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled_loss, self.model.trainable_variables)
         norm = tf.linalg.global_norm(gradients)
+        # Read before the update, which may change it.
+        scale = tf.convert_to_tensor(self.optimizer.scale_loss(1.0), tf.float32)
         before = tf.identity(self.optimizer.iterations)
         self._apply(gradients, loss, norm, num_tokens)
         taken = tf.cast(tf.identity(self.optimizer.iterations) - before, tf.int64)
-        self._count(inputs, labels, loss, norm, num_tokens, taken)
+        self._count(inputs, labels, loss, norm / scale, num_tokens, taken)
         return {"loss": loss, "taken": taken}
 
     def _apply(self, gradients: list[Any], loss: tf.Tensor, norm: tf.Tensor, num_tokens: tf.Tensor) -> None:
-        sound = num_tokens > 0
-        if not isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
-            # The loss-scale optimizer looks for itself, and lowers its scale when the numbers overflow.
-            sound = sound & tf.math.is_finite(loss) & tf.math.is_finite(norm)
+        finite_loss, finite_norm = tf.math.is_finite(loss), tf.math.is_finite(norm)
+        if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
+            # It looks at the gradients itself, and lowers its scale when they overflow; not at the loss.
+            sound = (num_tokens > 0) & (finite_loss | ~finite_norm)
+        else:
+            sound = (num_tokens > 0) & finite_loss & finite_norm
         variables = self.model.trainable_variables
         if not self.optimizer.built:
             self.optimizer.build(variables)
@@ -100,8 +104,6 @@ class TrainingModel(keras.Model):
         for name, count in counts.items():
             self.sums[name].assign_add(count)
         # A skipped update may hold NaN: choosing zero, not multiplying by it, keeps the sums clean.
-        scale = getattr(self.optimizer, "dynamic_scale", None)
-        norm = norm / scale if scale is not None else norm
         total = tf.cast(loss, tf.float64) * tf.cast(num_tokens, tf.float64)
         for name, value in (("loss_sum", total), ("gradient_norm_sum", tf.cast(norm, tf.float64))):
             self.sums[name].assign_add(tf.where(taken > 0, value, tf.zeros_like(value)))
