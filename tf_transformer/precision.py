@@ -31,11 +31,13 @@ def choose_precision() -> PrecisionChoice:
     """
     gpus = tf.config.list_physical_devices("GPU")
     if gpus:
-        capability = tf.config.experimental.get_device_details(gpus[0]).get("compute_capability", (0, 0))
+        capability = tf.config.experimental.get_device_details(gpus[0]).get("compute_capability")
+        if capability is None:
+            return PrecisionChoice("float32", "GPU of unknown compute capability")
+        named = f"GPU of compute capability {capability[0]}.{capability[1]}"
         if capability < (7, 0):
-            return PrecisionChoice("float32", f"GPU of compute capability {capability} has no tensor cores")
-        policy = "mixed_bfloat16" if capability >= (8, 0) else "mixed_float16"
-        return PrecisionChoice(policy, f"GPU of compute capability {capability[0]}.{capability[1]}")
+            return PrecisionChoice("float32", f"{named} has no tensor cores")
+        return PrecisionChoice("mixed_bfloat16" if capability >= (8, 0) else "mixed_float16", named)
     full, half = _gigaflops("float32"), _gigaflops("bfloat16")
     policy = "mixed_bfloat16" if half >= WORTH_IT * full else "float32"
     return PrecisionChoice(policy, f"matmul on this CPU: float32 {full:.0f}, bfloat16 {half:.0f} GFLOP/s")
