@@ -71,13 +71,14 @@ class Crash(Exception):
     """Stands for a process that dies between two updates."""
 
 
+def crash() -> None:
+    raise Crash
+
+
 def test_a_run_that_died_twice_and_was_interrupted_ends_bit_equal(
     reversal: Path, undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "run"
-
-    def crash() -> None:
-        raise Crash
 
     for step in (3, 13):  # before the first checkpoint, and between two, in the second epoch
         after_update(monkeypatch, step, crash)
@@ -89,7 +90,9 @@ def test_a_run_that_died_twice_and_was_interrupted_ends_bit_equal(
     assert start(reversal, run) == 0
 
     assert metrics(run) == metrics(undisturbed)
-    ours, theirs = (CheckpointStore(path / "checkpoints").read("step-00000022") for path in (run, undisturbed))
+    ours, theirs = (
+        CheckpointStore(path / "checkpoints").read("step-00000022") for path in (run, undisturbed)
+    )
     assert ours.weights.keys() == theirs.weights.keys()
     assert ours.training.keys() == theirs.training.keys()
     for name in ours.weights:
@@ -107,7 +110,9 @@ def test_metrics_have_what_scripts_read(undisturbed: Path) -> None:
     assert rows[0]["learning_rate"] == pytest.approx(0.005 * 10 / 60)
     results = json.loads((undisturbed / "results.json").read_text())
     assert {"test_bleu", "val_bleu"} <= set(results["metrics"])
-    assert {"seed", "commit", "versions", "machine", "seconds", "recipe_sha256", "data_sha256"} <= set(results)
+    assert {"seed", "commit", "versions", "machine", "seconds", "recipe_sha256", "data_sha256"} <= set(
+        results
+    )
     assert "tok:13a" in results["signatures"]["test_bleu"]
 
 
@@ -126,8 +131,10 @@ def test_a_complete_run_is_left_alone_and_goes_on_when_given_more(
 ) -> None:
     run = shutil.copytree(undisturbed, tmp_path / "run")
     before = metrics(run)
+    scored = (run / "results.json").stat().st_mtime_ns
     assert start(reversal, run) == 0
     assert metrics(run) == before
+    assert (run / "results.json").stat().st_mtime_ns == scored
     assert start(reversal, run, "training.steps=24", "model.dropout=0.2") == 0
     assert [row["step"] for row in metrics(run)] == [10, 20, 22, 24]
     event = json.loads((run / "events.jsonl").read_text().split("\n")[0])
@@ -147,6 +154,17 @@ def test_a_damaged_checkpoint_is_passed_over(reversal: Path, undisturbed: Path, 
 def test_what_cannot_change_midway_is_refused_with_both_values(reversal: Path, undisturbed: Path) -> None:
     with pytest.raises(RunError, match=r"model.num_heads: 2 in the run, 4 now.*--fresh"):
         start(reversal, undisturbed, "model.num_heads=4")
+
+
+def test_a_run_without_a_checkpoint_is_bound_to_nothing(
+    reversal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    after_update(monkeypatch, 1, crash)
+    with pytest.raises(Crash):
+        start(reversal, tmp_path / "run", "text.tokenizer=characters")
+    after_update(monkeypatch, 1, lambda: os.kill(os.getpid(), signal.SIGINT))
+    assert start(reversal, tmp_path / "run", "model.hidden_dim=32") == 128 + signal.SIGINT
+    assert load_run(tmp_path / "run", "last").task.model.hidden_dim == 32
 
 
 def test_a_tokenizer_of_another_size_is_refused_with_both_sizes(

@@ -286,6 +286,30 @@ def _append(path: Path, row: Mapping[str, Any]) -> None:
         os.fsync(file.fileno())
 
 
+def record_results(run: Path, recipe: Path, seed: int) -> Path:
+    """Copies a run's final figures to ``results/`` beside its recipe.
+
+    Args:
+        run: The run folder.
+        recipe: The recipe's file; the copy is named after it.
+        seed: The seed that the file says; a run of another one is recorded under its seed too.
+
+    Returns:
+        The copy.
+
+    Raises:
+        RunError: When the run has no figures yet.
+    """
+    results = RunFolder(run).results()
+    if results is None:
+        raise RunError(f"{run}: has no results.json yet; training writes it when it ends")
+    other = "" if results["seed"] == seed else f"-{results['seed']}"
+    copy = recipe.parent / "results" / f"{recipe.stem}{other}.json"
+    copy.parent.mkdir(exist_ok=True)
+    write_json(copy, results)
+    return copy
+
+
 def _append_line(path: Path, row: Mapping[str, Any]) -> None:
     line = json.dumps(_finite(dict(row)), ensure_ascii=False, allow_nan=False) + "\n"
     with path.open("ab") as file:

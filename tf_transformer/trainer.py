@@ -1,5 +1,6 @@
 """Training: from a recipe and a folder to a run, begun or continued, and scored when it ends."""
 
+import shutil
 from pathlib import Path
 
 from tf_transformer.build.data import (
@@ -27,7 +28,7 @@ from tf_transformer.data.encoding import EncodedCorpus, token_warnings
 from tf_transformer.data.pipeline import Position, training_dataset
 from tf_transformer.errors import RunError
 from tf_transformer.precision import choose_precision
-from tf_transformer.recipe import Recipe, compare_recipes, dump_recipe, replaced
+from tf_transformer.recipe import Recipe, compare_recipes, dump_recipe, recipe_digest, replaced
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Preprocessor
 from tf_transformer.training_step import TrainingModel
@@ -71,6 +72,9 @@ class _Training:
     def run(self) -> int:
         """Prepares, trains, and scores."""
         checkpoint = self._newest()
+        if checkpoint is not None and self._is_scored(checkpoint):
+            self.terminal.say(f"{self.folder.path}: is complete, its figures are in results.json")
+            return EXIT_DONE
         text = read_text(self.recipe)
         preprocessor = self._preprocessor(text)
         encoded = encode_training(text.train, preprocessor, self.recipe.data)
@@ -78,9 +82,7 @@ class _Training:
         self._build(text, preprocessor, encoded)
         if checkpoint is not None:
             self._restore(checkpoint)
-        if self._is_complete():
-            self.terminal.say(f"{self.folder.path}: complete ({self.state.ended}), nothing left to train")
-        else:
+        if not self._is_complete():
             with Interruption() as interruption:
                 self._fit(encoded, interruption)
             if self.state.ended is None:
@@ -93,14 +95,13 @@ class _Training:
         """Writes the recipe of a new run, or weighs what has changed since an old one's."""
         folder = self.folder
         if not folder.exists():
-            if recipe.training.precision == "auto":
-                choice = choose_precision()
-                self.terminal.say(f"precision {choice.policy}: {choice.reason}")
-                recipe = replaced(recipe, "training", precision=choice.policy)
-            folder.create(recipe)
-            return recipe
+            return self._begin_anew(recipe)
         folder.check_format()
         old = folder.recipe()
+        if self.store.newest()[0] is None:
+            # Nothing was trained yet, so nothing binds; a tokenizer of the old recipe must not be taken over.
+            shutil.rmtree(folder.tokenizer, ignore_errors=True)
+            return self._begin_anew(recipe)
         changes = compare_recipes(old, recipe)
         if changes.refused:
             listed = "; ".join(map(str, changes.refused))
@@ -115,6 +116,24 @@ class _Training:
             folder.log_event("recipe changed", str(change))
         folder.write_recipe(recipe)
         return recipe
+
+    def _begin_anew(self, recipe: Recipe) -> Recipe:
+        if recipe.training.precision == "auto":
+            choice = choose_precision()
+            self.terminal.say(f"precision {choice.policy}: {choice.reason}")
+            recipe = replaced(recipe, "training", precision=choice.policy)
+        self.folder.create(recipe)
+        return recipe
+
+    def _is_scored(self, checkpoint: Checkpoint) -> bool:
+        """Whether the final figures are those of this checkpoint under the recipe as it stands."""
+        results = self.folder.results()
+        return (
+            results is not None
+            and checkpoint.state["ended"] is not None
+            and results["step"] == checkpoint.state["step"]
+            and results["recipe_sha256"] == recipe_digest(self.recipe)
+        )
 
     def _newest(self) -> Checkpoint | None:
         checkpoint, damaged = self.store.newest()

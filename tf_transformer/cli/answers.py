@@ -16,6 +16,7 @@ from tf_transformer.cli.texts import one_line, reading, writing
 if TYPE_CHECKING:
     from tf_transformer.cli.answering import Answer
 
+Tokenize = Literal["13a", "intl", "zh", "char", "none"]
 Checkpoint = Annotated[
     str | None,
     typer.Option(
@@ -148,6 +149,10 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Other text to score: its references.", show_default=False),
     ] = None,
+    tokenize: Annotated[
+        Tokenize | None,
+        typer.Option(help="sacreBLEU's tokenizer for BLEU. Default: the recipe's.", show_default=False),
+    ] = None,
     checkpoint: Checkpoint = None,
     output: Output = None,
     as_json: AsJson = False,
@@ -171,7 +176,9 @@ def evaluate(
     say = _teller(quiet)
     say(answering.name)
     sets = given_set(source, target, answering) if source and target else recipe_sets(answering, split)
-    outcomes = [score(answering, found, quiet) for found in sets]
+    for line in (line for found in sets for line in found.notes):
+        say(line)
+    outcomes = [score(answering, found, quiet, tokenize) for found in sets]
     if output is not None:
         with writing(output) as write:
             write(one_line(text) for outcome in outcomes for text in outcome.translations)

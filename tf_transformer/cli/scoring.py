@@ -12,7 +12,7 @@ from tf_transformer.cli.answering import Answering, ExportAnswers, RunAnswers
 from tf_transformer.cli.progress import progress
 from tf_transformer.cli.texts import LINES_AT_ONCE
 from tf_transformer.data.cleaning import clean
-from tf_transformer.data.sources import read_parallel
+from tf_transformer.data.sources import Corpus, read_parallel
 from tf_transformer.errors import RunError
 from tf_transformer.recipe import Recipe
 from tf_transformer.scores import TranslationScores, score_translations
@@ -29,12 +29,14 @@ class ScoredSet:
         sources: Source sentences.
         references: One list a reference set.
         tokenize: sacreBLEU's tokenizer.
+        notes: What was dropped and noticed when it was read.
     """
 
     name: str
     sources: Sequence[str]
     references: Sequence[Sequence[str]]
     tokenize: str
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,10 @@ def recipe_sets(answering: RunAnswers | ExportAnswers, split: str) -> list[Score
         raise RunError(
             f"{answering.loaded.folder.path}: its recipe has no data.{split}; name --source and --target"
         )
-    return [ScoredSet(text.name, text.sources, text.references, recipe.evaluation.tokenize) for text in sets]
+    return [
+        ScoredSet(text.name, text.sources, text.references, recipe.evaluation.tokenize, _notes(text.corpora))
+        for text in sets
+    ]
 
 
 def _texts(recipe: Recipe, split: str) -> list[EvaluationText]:
@@ -89,11 +94,15 @@ def given_set(source: Path, target: Path, answering: RunAnswers | ExportAnswers)
     """
     corpus = clean(read_parallel({"source": source, "target": target}), answering.normalize)
     tokenize = answering.loaded.recipe.evaluation.tokenize if isinstance(answering, RunAnswers) else "13a"
-    return [ScoredSet("", corpus.columns["source"], [corpus.columns["target"]], tokenize)]
+    return [ScoredSet("", corpus.columns["source"], [corpus.columns["target"]], tokenize, _notes([corpus]))]
 
 
-def score(answering: Answering, found: ScoredSet, quiet: bool) -> Outcome:
-    """Translates and scores one set."""
+def _notes(corpora: Sequence[Corpus]) -> list[str]:
+    return [line for corpus in corpora for line in corpus.report.to_lines()]
+
+
+def score(answering: Answering, found: ScoredSet, quiet: bool, tokenize: str | None = None) -> Outcome:
+    """Translates and scores one set, by another tokenizer than its own where one is named."""
     translations: list[str] = []
     with progress("sentences", quiet, total=len(found.sources)) as advance:
         for start in range(0, len(found.sources), LINES_AT_ONCE):
@@ -102,7 +111,9 @@ def score(answering: Answering, found: ScoredSet, quiet: bool) -> Outcome:
             advance(len(texts))
     references = [answering.normalize(reference) for reference in found.references]
     return Outcome(
-        found.name, translations, score_translations(translations, references, tokenize=found.tokenize)
+        found.name,
+        translations,
+        score_translations(translations, references, tokenize=tokenize or found.tokenize),
     )
 
 

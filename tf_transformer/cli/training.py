@@ -29,6 +29,9 @@ def train(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over; the old folder is moved aside.")
     ] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Copy the final figures to results/ beside the recipe.")
+    ] = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
@@ -41,7 +44,7 @@ def train(
     Example: tf-transformer train training/quickstart/recipe.yaml training.seed=2 model.dropout=0.2
     """
     from tf_transformer.recipe import load_recipe, warnings_of, with_files
-    from tf_transformer.run_folder import default_run_path
+    from tf_transformer.run_folder import default_run_path, record_results
 
     found = load_recipe(recipe, overrides or ())
     for warning in warnings_of(found):
@@ -50,7 +53,10 @@ def train(
     with quiet_import():
         from tf_transformer import trainer
     folder = run if run is not None else default_run_path(recipe, overrides or ())
-    return trainer.train(found, folder, fresh=fresh, quiet=quiet)
+    code = trainer.train(found, folder, fresh=fresh, quiet=quiet)
+    if record and code == 0:
+        print(record_results(folder, recipe, load_recipe(recipe).training.seed))
+    return code
 
 
 def average(
