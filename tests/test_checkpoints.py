@@ -36,9 +36,9 @@ def test_best_last_average_and_steps_are_found_by_name(tmp_path: Path) -> None:
     ]
     with pytest.raises(RunError, match=r"no checkpoint average; make it with .*Steps there: 3, 5"):
         store.resolve("average")
-    with pytest.raises(RunError, match="no checkpoint 4. Steps there: 3, 5"):
+    with pytest.raises(RunError, match=r"no checkpoint 4. Steps there: 3, 5"):
         store.resolve("4")
-    with pytest.raises(RunError, match="must be best, last, average or a step. Received: newest"):
+    with pytest.raises(RunError, match=r"must be best, last, average or a step. Received: newest"):
         store.resolve("newest")
 
 
@@ -73,7 +73,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path: Path
 def test_nothing_whole_is_an_error(tmp_path: Path) -> None:
     store = store_with(tmp_path, 3)
     (store.folder / step_name(3) / "state.json").unlink()
-    with pytest.raises(RunError, match="no checkpoint can be read: .*step-00000003"):
+    with pytest.raises(RunError, match=r"no checkpoint can be read: .*step-00000003"):
         store.newest()
 
 

@@ -3,7 +3,17 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tf_transformer.build import load_run
+from tf_transformer.tasks import Translator
+
+TEXTS = ["1 2 3", "7 8 9 0 5 6 1", "4 4", "", "2 9 9 2 1"]
+
+
+@pytest.fixture(scope="module")
+def translator(trained_run: Path) -> Translator:
+    return load_run(trained_run).task
 
 
 def test_reversal_is_learnt_by_free_decoding(trained_run: Path) -> None:
@@ -11,6 +21,17 @@ def test_reversal_is_learnt_by_free_decoding(trained_run: Path) -> None:
     assert metrics["test_exact_match"] > 99.0
 
 
-def test_unlike_sources_have_unlike_answers(trained_run: Path) -> None:
-    answers = load_run(trained_run).task.translate(["1 2 3", "7 8 9 0", "4 4"])
-    assert answers == ["3 2 1", "0 9 8 7", "4 4"]
+def test_unlike_sources_have_unlike_answers_that_end(translator: Translator) -> None:
+    best = [hypotheses[0] for hypotheses in translator.n_best(TEXTS)]
+    assert [hypothesis.text for hypothesis in best] == [" ".join(text.split()[::-1]) for text in TEXTS]
+    assert all(hypothesis.finished for hypothesis in best)
+    assert translator.model.tie_embeddings == "all"  # the end is told from the rest by one shared table
+
+
+def test_an_answer_does_not_depend_on_its_neighbours(translator: Translator) -> None:
+    together = translator.n_best(TEXTS)
+    for text, found in zip(TEXTS, together, strict=True):
+        alone = translator.n_best([text])[0]
+        assert [hypothesis.text for hypothesis in found] == [hypothesis.text for hypothesis in alone]
+        for ours, theirs in zip(found, alone, strict=True):
+            assert ours.score == pytest.approx(theirs.score, abs=1e-4)

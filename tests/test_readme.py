@@ -1,11 +1,12 @@
 """The README does what it says: its commands, its map, and the script that uses the library."""
 
+import json
 import os
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,43 +64,72 @@ def test_the_recipe_of_the_readme_is_valid() -> None:
     assert recipe.data.dev_fraction == 0.05
 
 
-DEVICES = """
-import contextlib
-import json
-import tensorflow as tf
-
-scope = contextlib.nullcontext()
-if {replicas} > 1:
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * {replicas})
-    strategy = tf.distribute.MirroredStrategy(["CPU:%d" % number for number in range({replicas})])
-    assert strategy.num_replicas_in_sync == {replicas}
-    scope = strategy.scope()
-with scope:
-    exec(compile(open("script.py", encoding="utf-8").read(), "script.py", "exec"), globals())
+SCRIPT_RAN = """
 losses = model.history.history["loss"]
 assert losses[-1] < losses[0], losses
-with open("before.json", "w") as file:
-    json.dump(translator.translate(english[:5]), file)
 """
-RELOADED = """
+# Loads what the script saved in another process, then runs the script on two devices.
+ON_TWO_DEVICES = """
 import json
 import keras
+import tensorflow as tf
 import tf_transformer.models
 from tf_transformer.tasks import Translator
 from tf_transformer.text import Preprocessor
 
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 translator = Translator(keras.saving.load_model("m.keras"), Preprocessor.load("preprocessor"), beam_size=4)
-with open("training/quickstart/train.tsv", encoding="utf-8") as lines:
-    english = [line.split("\\t")[0] for line in lines][1:6]
-assert translator.translate(english) == json.load(open("before.json"))
+with open("before.json") as file:
+    before = json.load(file)
+assert translator.translate([source for source, _ in before]) == [target for _, target in before]
+
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+assert strategy.num_replicas_in_sync == 2
+with strategy.scope():
+    exec(compile(open("script.py", encoding="utf-8").read(), "script.py", "exec"), globals())
 """
 
 
-def run(code: str, folder: Path) -> str:
-    (folder / "main.py").write_text(textwrap.dedent(code), encoding="utf-8")
+def small_script() -> str:
+    """The script of the README with smaller numbers in it."""
+    script = block("python", "model.compile")
+    assert 30 <= len(script.strip().split("\n")) <= 50
+    sizes = {
+        "vocabulary_size=800": "vocabulary_size=330",
+        "epochs=12,": "epochs=3,",
+        "num_layers=2,": "num_layers=1,",
+        "hidden_dim=128,": "hidden_dim=16,",
+        "warmup_steps=200": "warmup_steps=5",
+    }
+    for size, smaller in sizes.items():
+        assert size in script
+        script = script.replace(size, smaller)
+    return script
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the script lies, beside three batches; the last is one pair: fewer than there are replicas."""
+    lines = (ROOT / "training/quickstart/train.tsv").read_text(encoding="utf-8").split("\n")
+    (tmp_path / "training/quickstart").mkdir(parents=True)
+    (tmp_path / "training/quickstart/train.tsv").write_text("\n".join(lines[:130]) + "\n", encoding="utf-8")
+    (tmp_path / "script.py").write_text(small_script() + SCRIPT_RAN, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_script_runs_its_model_reloads_and_two_devices_run_it_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    names: dict[str, Any] = {}
+    exec(compile((folder / "script.py").read_text(encoding="utf-8"), "script.py", "exec"), names)
+    assert capsys.readouterr().out.strip().split("\n")[-1].startswith("[")
+    sources = names["english"][:5]
+    targets = names["translator"].translate(sources)
+    (folder / "before.json").write_text(json.dumps(list(zip(sources, targets, strict=True))))
     done = subprocess.run(
-        [sys.executable, "main.py"],
+        [sys.executable, "-c", ON_TWO_DEVICES],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
@@ -108,22 +138,4 @@ def run(code: str, folder: Path) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
-
-
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_the_script_runs_and_its_model_reloads_in_a_new_process(replicas: int, tmp_path: Path) -> None:
-    script = block("python", "model.compile")
-    assert 30 <= len(script.strip().split("\n")) <= 50
-    lines = (ROOT / "training/quickstart/train.tsv").read_text(encoding="utf-8").split("\n")
-    (tmp_path / "training/quickstart").mkdir(parents=True)
-    # 3 batches, the last one with a single pair: fewer than the replicas.
-    (tmp_path / "training/quickstart/train.tsv").write_text("\n".join(lines[:130]) + "\n", encoding="utf-8")
-    for size, smaller in {"epochs=12,": "epochs=3,", "num_layers=2,": "num_layers=1,"}.items():
-        assert size in script
-        script = script.replace(size, smaller)
-    (tmp_path / "script.py").write_text(script, encoding="utf-8")
-    printed = run(DEVICES.format(replicas=replicas), tmp_path)
-    assert printed.strip().split("\n")[-1].startswith("[")
-    if replicas == 1:
-        run(RELOADED, tmp_path)
+    assert done.stdout.strip().split("\n")[-1].startswith("[")

@@ -93,8 +93,6 @@ print(float((before - model.get_weights()[0])[0, 0]))
 """
 
 
-# Keras turns variables into arrays in a way that NumPy 2 deprecates.
-@pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
 def test_saved_model_goes_on_with_the_next_rate(tmp_path):
     # The gradient of (w - 0)^2 is 2 w, so each update of plain descent shows the rate it was made with.
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])

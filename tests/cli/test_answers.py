@@ -27,6 +27,8 @@ def test_one_line_in_one_line_out(run: Path, stdin: Give, capsys: Captured) -> N
     assert f"{run}: checkpoint step-00000005, 5 updates\n" in notes
     alone, _ = predict(run, stdin, capsys, b"efg hi")
     assert alone == [lines[2]]
+    twice, _ = predict(run, stdin, capsys, b"ab\n\nefg hi\n", "--n-best", "2")
+    assert [twice[0], twice[2:4], twice[4]] == [lines[0], ["", ""], alone[0]] and len(twice) == 6
     nothing, _ = predict(run, stdin, capsys, b"")
     assert nothing == []
 
@@ -75,9 +77,9 @@ def test_search_options_reach_the_search(run: Path, stdin: Give, capsys: Capture
 
 
 def test_notes_of_what_was_cut_and_quiet(run: Path, stdin: Give, capsys: Captured) -> None:
-    content = b"ab\n" + b"abcdefgh" * 9 + b"\n"
+    content = b"ab\n" + b"abcdefgh" * 1250 + b"\nhi\n"
     lines, notes = predict(run, stdin, capsys, content)
-    assert len(lines) == 2
+    assert [lines[0], lines[2]] == predict(run, stdin, capsys, b"ab\nhi\n")[0] and len(lines) == 3
     assert "1 lines were longer than the model reads, and lost their end" in notes
     _, notes = predict(run, stdin, capsys, content, "--quiet")
     assert notes == ""
@@ -193,8 +195,10 @@ def test_an_export_answers_as_the_run(run: Path, tmp_path: Path, stdin: Give, ca
 
 def test_a_run_without_a_checkpoint_is_not_exported(copy: Path, tmp_path: Path, capsys: Captured) -> None:
     shutil.rmtree(copy / "checkpoints")
-    assert main(["export", str(copy), str(tmp_path / "out")]) == 1
-    assert "this run holds no checkpoint; train it first" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    for folder, message in ((copy, "this run holds no checkpoint; train it first"), ("empty", "is no run")):
+        assert main(["export", str(tmp_path / folder), str(tmp_path / "out")]) == 1
+        assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

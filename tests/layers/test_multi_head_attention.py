@@ -73,9 +73,11 @@ def test_causal_stays_exact_under_dropout_and_scores_are_those_before_it() -> No
     # The same random numbers again, with another future: the past does not notice.
     changed = np.concatenate([QUERY[:, :3], 10 * QUERY[:, 3:]], axis=1)
     first, second = (MultiHeadAttention(3, dropout=0.5, seed=3) for _ in range(2))
-    before = first(QUERY, attention_mask=CAUSAL, training=True)
-    after = second(changed, attention_mask=CAUSAL, training=True)
+    options = {"attention_mask": CAUSAL, "training": True, "return_attention_scores": True}
+    (before, scores), (after, changed_scores) = first(QUERY, **options), second(changed, **options)
     np.testing.assert_array_equal(before[:, :3], after[:, :3])
+    np.testing.assert_array_equal(scores[:, :, :3], changed_scores[:, :, :3])
+    assert np.any(ops.convert_to_numpy(before[:, 3:] != after[:, 3:]))
 
 
 def test_the_initial_kernels() -> None:

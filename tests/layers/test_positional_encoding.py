@@ -20,6 +20,13 @@ def test_sinusoids_are_added_from_any_start_and_without_end() -> None:
     assert encoding.weights == []
 
 
+def test_far_sinusoids_are_exact_in_half_precision() -> None:
+    exact = PositionalEncoding("sinusoidal")(np.zeros((1, 4096, 64), "float32"))
+    half = PositionalEncoding("sinusoidal", dtype="mixed_float16")(np.zeros((1, 4096, 64), "float16"))
+    assert half.dtype.name == "float16"
+    np.testing.assert_allclose(ops.cast(half, "float32"), exact, atol=1e-3)
+
+
 def test_no_positions() -> None:
     np.testing.assert_array_equal(PositionalEncoding("none")(ZEROS + 3), ZEROS + 3)
 

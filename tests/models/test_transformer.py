@@ -89,6 +89,26 @@ def test_neither_the_future_nor_padding_reaches_a_token(norm: str) -> None:
     assert np.abs(np.asarray(model({**INPUTS, "source_ids": SOURCE[:, ::-1]})) - plain).max() > 1e-3
 
 
+def test_the_future_does_not_reach_a_token_under_dropout() -> None:
+    future = np.where(np.arange(5) < 3, TARGET, 13 - TARGET)
+    # Models of one seed draw the same random numbers.
+    first, second = (small(dropout=0.5, attention_dropout=0.5, activation_dropout=0.5) for _ in range(2))
+    before, after = first(INPUTS, training=True), second({**INPUTS, "target_ids": future}, training=True)
+    np.testing.assert_array_equal(before[:, :3], after[:, :3])
+    assert np.any(np.asarray(before[:, 3:] != after[:, 3:]))
+    assert np.abs(np.asarray(first(INPUTS) - before)).max() > 1e-3
+
+
+def test_large_ids_pass_mixed_float16_whole() -> None:
+    # float16 cannot hold 2909: through such a cast it would become 2908.
+    model = small(vocabulary_size=3000, dtype="mixed_float16")
+    odd, even = (np.asarray(model.encode(np.array([[number, 3]]))["states"]) for number in (2909, 2908))
+    assert np.abs(odd[0, 0] - even[0, 0]).max() > 0.1
+    ids = {"source_ids": np.array([[2909, 3]], "float32"), "target_ids": TARGET[:1]}
+    with pytest.raises(TypeError, match=r"Token ids must be integers.*Received: ids of dtype float"):
+        model(ids)
+
+
 def test_attention_of_every_block() -> None:
     model = small(dropout=0.5, attention_dropout=0.5)
     source = np.where(np.arange(7) < [[7], [4]], SOURCE, 0)
@@ -144,6 +164,8 @@ def test_errors() -> None:
         small(positions="learned", max_length=6)(INPUTS)
 
 
+# There each operation is compiled: quickly, then.
+JAX = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_backend_optimization_level=0"}
 # Blocks TensorFlow, so it shows that neither the model nor its file needs it.
 LOAD_WITHOUT_TENSORFLOW = """
 import sys
@@ -177,7 +199,7 @@ def test_fit_save_and_load_in_a_process_without_tensorflow(tmp_path: Path) -> No
     np.savez(tmp_path / "arrays.npz", logits=logits, **INPUTS)
     done = subprocess.run(
         [sys.executable, "-c", LOAD_WITHOUT_TENSORFLOW, tmp_path / "m.keras", tmp_path / "arrays.npz"],
-        env={**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+        env={**os.environ, **JAX},
         capture_output=True,
         text=True,
         check=False,

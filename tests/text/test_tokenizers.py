@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -138,6 +139,15 @@ def test_saved_and_loaded_is_the_same(tokenizer: Tokenizer, tmp_path: Path) -> N
     assert type(loaded) is type(tokenizer)
     assert (loaded.tokens, loaded.options) == (tokenizer.tokens, tokenizer.options)
     assert loaded.tokenize(CORPUS).to_list() == tokenizer.tokenize(CORPUS).to_list()
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "words", "characters"])
+def test_line_breaks_in_the_corpus_add_no_lines_to_the_vocabulary(kind: str, tmp_path: Path) -> None:
+    made = train_tokenizer(kind, ["a\rb", "c\u2028d\x85e f"], 50)
+    made.save(tmp_path)
+    content = (tmp_path / "vocabulary.txt").read_bytes()
+    assert len(content.decode("utf-8").splitlines()) == content.count(b"\n") == made.vocabulary_size
+    assert load_tokenizer(tmp_path).tokens == made.tokens
 
 
 def test_the_same_corpus_gives_the_same_files(tokenizer: Tokenizer) -> None:
@@ -321,9 +331,14 @@ def served_kinds(tmp_path: Path) -> Iterator[tuple[str, Path, Served]]:
     for kind in [*KINDS, "nfc"]:
         form = Normalizer("nfc", lowercase=True) if kind == "nfc" else normalizer
         name = "characters" if kind == "nfc" else kind
-        served = Served(Preprocessor.train(["ist ein test"], ["3.14 (x)"], name, 300, normalizer=form))
-        tf.saved_model.save(served, str(tmp_path / kind))
-        served.preprocessor.save(tmp_path / f"{kind}-files")
+        files = tmp_path / f"{kind}-files"
+        Preprocessor.train(["ist ein test"], ["3.14 (x)"], name, 300, normalizer=form).save(files)
+        served = Served(Preprocessor.load(files))
+        tf.saved_model.save(served, str(tmp_path / f"{kind}-here"))
+        # The vocabulary must travel with the model: elsewhere there is neither its file nor this folder.
+        (tmp_path / f"{kind}-here").rename(tmp_path / kind)
+        if kind not in CORE_KINDS:
+            shutil.rmtree(files)
         yield kind, tmp_path / kind, served
 
 
