@@ -59,7 +59,7 @@ def test_a_perplexity_beyond_all_bounds_is_still_a_number() -> None:
 
 
 def test_nothing_to_evaluate_is_an_error() -> None:
-    with pytest.raises(ValueError, match="must hold at least one real token. Received: none"):
+    with pytest.raises(ValueError, match=r"must hold at least one real token\. Received: none"):
         TeacherForced(fixed, 0.0)([batch([[0, 0]])])
 
 

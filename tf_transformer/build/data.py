@@ -92,8 +92,8 @@ def read_text(recipe: Recipe) -> TextData:
     normalizer = build_normalizer(recipe.text)
     entries = recipe.data.train_entries
     train = [read_entry(entry, normalizer) for entry in entries]
-    dev = {name: [read_entry(entry, normalizer)] for name, entry in recipe.data.dev_sets.items()}
-    test = {name: [read_entry(entry, normalizer)] for name, entry in recipe.data.test_sets.items()}
+    dev = {name: [read_entry(entry, normalizer, name)] for name, entry in recipe.data.dev_sets.items()}
+    test = {name: [read_entry(entry, normalizer, name)] for name, entry in recipe.data.test_sets.items()}
     if recipe.data.dev_fraction is not None:
         halves = [split_by_hash(corpus, recipe.data.dev_fraction) for corpus in train]
         train = [rest for rest, _ in halves]
@@ -107,9 +107,18 @@ def read_text(recipe: Recipe) -> TextData:
     )
 
 
-def read_entry(entry: TrainEntry | EvaluationEntry, normalizer: Normalizer) -> Corpus:
-    """Reads one entry and cleans it; its columns are ``source``, ``target``, ``target_2`` and so on."""
-    how: dict[str, Any] = {"encoding": entry.encoding, "on_bad_row": entry.on_bad_row, "name": entry.label}
+def read_entry(
+    entry: TrainEntry | EvaluationEntry, normalizer: Normalizer, name: str | None = None
+) -> Corpus:
+    """Reads one entry and cleans it; its columns are ``source``, ``target``, ``target_2`` and so on.
+
+    Args:
+        entry: Of the recipe's ``data`` section.
+        normalizer: The recipe's.
+        name: What reports call the corpus; by default the entry's label.
+    """
+    how: dict[str, Any] = {"encoding": entry.encoding, "on_bad_row": entry.on_bad_row}
+    how["name"] = name or entry.label
     corpus = (
         read_table(entry.table, entry.columns_read, **how)
         if isinstance(entry, Table)

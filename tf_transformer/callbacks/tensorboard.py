@@ -42,6 +42,12 @@ class TensorBoardEvents(keras.callbacks.Callback):
         self.train = tf.summary.create_file_writer(str(folder / "train"))
         self.dev = tf.summary.create_file_writer(str(folder / "dev"))
         self._written = state.step
+        self._rate: Any = 0.0
+
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        # The optimizer always names the rate of the update that comes next.
+        if (self.state.step + 1) % self.every == 0:
+            self._rate = self.model.optimizer.learning_rate
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         step = self.state.step
@@ -50,7 +56,7 @@ class TensorBoardEvents(keras.callbacks.Callback):
         self._written = step
         with self.train.as_default(step=step):
             tf.summary.scalar("loss", logs["loss"])
-            tf.summary.scalar("learning_rate", self.model.optimizer.learning_rate)
+            tf.summary.scalar("learning_rate", self._rate)
             scale = getattr(self.model.optimizer, "dynamic_scale", None)
             if scale is not None:
                 tf.summary.scalar("loss_scale", scale)

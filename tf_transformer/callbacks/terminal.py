@@ -43,7 +43,7 @@ class Terminal(keras.callbacks.Callback):
         self.quiet = quiet
         self.limits = Limits()
         self.batches_in_epoch = 1
-        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.console = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._headed = False

@@ -1,0 +1,145 @@
+"""From a recipe's data section to text and ids."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tf_transformer.build.data import (
+    build_normalizer,
+    build_preprocessor,
+    encode_evaluation,
+    encode_training,
+    read_text,
+)
+from tf_transformer.errors import DataError
+from tf_transformer.presets import END_ID, START_ID
+from tf_transformer.recipe import Recipe, load_recipe
+
+TRAIN = ["a\tx", "a b\tx y", "a b c\tx y z", "\tx", "a b\tx y", "c c c c c\tz"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "train.tsv").write_text("source\ttarget\n" + "\n".join(TRAIN) + "\n")
+    (tmp_path / "more.en").write_text("b\nc\n")
+    (tmp_path / "more.fr").write_text("y\nz\n")
+    (tmp_path / "dev.en").write_text("a\nb b b b b\na b\n")
+    (tmp_path / "dev.1").write_text("x\ny y\nx y\n")
+    (tmp_path / "dev.2").write_text("x x\ny\ny x\n")
+    (tmp_path / "other.tsv").write_text("c\tz\nc a\tz x\n")
+    return tmp_path
+
+
+def recipe(folder: Path, data: str, text: str = "{tokenizer: words, vocabulary_size: 20}") -> Recipe:
+    path = folder / "recipe.yaml"
+    path.write_text(f"task: translate\ndata: {data}\ntext: {text}\ntraining: {{steps: 5}}\n")
+    return load_recipe(path)
+
+
+SETS = """
+  train:
+    - {table: train.tsv, on_bad_row: skip}
+    - {source: more.en, target: more.fr, weight: 2.5, deduplicate: true}
+  dev:
+    first: {source: dev.en, target: [dev.1, dev.2]}
+    second: {table: other.tsv, columns: {source: 1, target: 2}}
+  max_source_length: 4
+  max_target_length: 5
+"""
+
+
+def test_every_entry_is_read_cleaned_and_reported(folder: Path) -> None:
+    text = read_text(recipe(folder, SETS))
+    assert [corpus.columns["source"] for corpus in text.train] == [
+        ["a", "a b", "a b c", "a b", "c c c c c"],
+        ["b", "c"],
+    ]
+    assert text.weights == [1.0, 2.5]
+    first, second = text.dev
+    assert (first.name, first.sources) == ("first", ["a", "b b b b b", "a b"])
+    assert first.references == [["x", "y y", "x y"], ["x x", "y", "y x"]]
+    assert (second.name, second.sources, second.references) == ("second", ["c", "c a"], [["z", "z x"]])
+    assert text.test == []
+    assert "first: 3 rows read, 3 kept" in text.report
+    overlap = "first: 2 of 3 rows (66.7%) have a source that is in train too (first: line 1)"
+    assert overlap in text.report
+    assert any(line.startswith("second: 1 of 2 rows (50.0%) have a pair") for line in text.report)
+
+
+def test_a_fraction_of_train_becomes_dev_and_leaves_train(folder: Path) -> None:
+    text = read_text(recipe(folder, "{train: {source: more.en, target: more.fr}, dev: {fraction: 0.5}}"))
+    assert [dev.name for dev in text.dev] == ["dev"]
+    assert sorted([*text.train[0].columns["source"], *text.dev[0].sources]) == ["b", "c"]
+    assert len(text.dev[0].sources) == 1
+
+
+def test_training_text_becomes_ids_within_the_limits(folder: Path) -> None:
+    wanted = recipe(folder, SETS)
+    text = read_text(wanted)
+    preprocessor = build_preprocessor(wanted.text, text.train)
+    encoded = encode_training(text.train, preprocessor, wanted.data)
+    # "a b c" and its end take the 4 positions there are; five words do not fit and are dropped.
+    assert len(encoded) == 6
+    assert encoded.lengths["source"].max() == 4
+    assert encoded.corpora.tolist() == [0, 0, 0, 0, 1, 1]
+    assert "  dropped: source over 4 positions: 1 (line 7)" in encoded.reports[0].to_lines()
+    narrow = wanted.data.model_copy(update={"max_source_length": 2})
+    assert len(encode_training(text.train, preprocessor, narrow)) == 3  # a, b and c
+    with pytest.raises(DataError, match=r"train: no rows are left of 2"):
+        encode_training([text.train[0].select(np.array([1, 2]))], preprocessor, narrow)
+
+
+def test_a_dev_set_is_whole_in_batches_a_long_sentence_cut(folder: Path) -> None:
+    wanted = recipe(folder, SETS)
+    text = read_text(wanted)
+    preprocessor = build_preprocessor(wanted.text, text.train)
+    dev = encode_evaluation(text.dev[0], preprocessor, wanted.data)
+    assert (dev.name, len(dev.sources), len(dev.references)) == ("first", 3, 2)
+    ((inputs, labels),) = dev.batches
+    source = inputs["source_ids"].numpy()
+    assert source.shape == (3, 4)  # longest first: "b b b" and its end
+    assert source[0, -1] == END_ID and len(set(source[0, :3])) == 1
+    assert (inputs["target_ids"].numpy()[:, 0] == START_ID).all()
+    # Teacher-forced on the first reference: x, "y y", "x y", each with its end.
+    assert sorted((labels.numpy() != 0).sum(axis=1)) == [2, 3, 3]
+    np.testing.assert_array_equal(
+        labels.numpy()[:, :-1][labels.numpy()[:, 1:] != 0], _shifted(inputs, labels)
+    )
+
+
+def _shifted(inputs: dict[str, np.ndarray], labels: np.ndarray) -> np.ndarray:
+    return inputs["target_ids"].numpy()[:, 1:][labels.numpy()[:, 1:] != 0]
+
+
+def test_one_vocabulary_or_two(folder: Path) -> None:
+    text = read_text(recipe(folder, SETS))
+    shared = build_preprocessor(recipe(folder, SETS).text, text.train)
+    assert shared.source_vocabulary_size == shared.target_vocabulary_size == 4 + 6
+    wanted = recipe(folder, SETS, "{tokenizer: words, vocabulary_size: 20, shared: false}")
+    separate = build_preprocessor(wanted.text, text.train)
+    assert set(separate.source_tokenizer.tokens[4:]) == {"a", "b", "c"}
+    assert set(separate.target_tokenizer.tokens[4:]) == {"x", "y", "z"}
+
+
+def test_an_existing_vocabulary_is_taken_as_it_is(folder: Path) -> None:
+    (folder / "words.txt").write_text("c\nb\na\n")
+    wanted = recipe(folder, SETS, "{tokenizer: words, model: words.txt, unknown: drop}")
+    preprocessor = build_preprocessor(wanted.text, read_text(wanted).train)
+    assert preprocessor.source_tokenizer.tokens[4:] == ["c", "b", "a"]
+    assert preprocessor.decode_target([[4, 1, 6]]).numpy().tolist() == [b"c a"]
+
+
+def test_the_normal_form_is_the_recipes(folder: Path) -> None:
+    text = recipe(folder, SETS, "{tokenizer: words, lowercase: true, normal_form: nfkc}").text
+    assert build_normalizer(text).normalize_texts(["  Ａ  B "]) == ["a b"]
+    text = recipe(folder, SETS, "{tokenizer: words, normal_form: none}").text
+    assert build_normalizer(text).normalize_texts(["Ａ  B"]) == ["Ａ B"]
+
+
+def test_sentencepiece_is_trained_by_the_recipes_options(folder: Path) -> None:
+    text = "{tokenizer: sentencepiece, vocabulary_size: 14, byte_fallback: false, sentencepiece_type: bpe}"
+    wanted = recipe(folder, SETS, text)
+    preprocessor = build_preprocessor(wanted.text, read_text(wanted).train)
+    assert preprocessor.target_vocabulary_size <= 14
+    assert "<0x00>" not in preprocessor.source_tokenizer.tokens
