@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,3 +59,18 @@ def trained_run(reversal: Path) -> Path:
     run = reversal.parent / "run"
     assert train(with_files(load_recipe(reversal), reversal.parent), run, quiet=True) == 0
     return run
+
+
+@pytest.fixture(scope="session")
+def translator(trained_run: Path) -> Any:
+    """The task of that run; shared, because each way to search is traced once for each task."""
+    from tf_transformer.build import load_run
+
+    return load_run(trained_run).task
+
+
+@pytest.fixture(scope="session")
+def reversal_pairs(reversal: Path) -> list[tuple[str, str]]:
+    """The test sentences of the reversal task and their translations."""
+    rows = (reversal.parent / "test.tsv").read_text(encoding="utf-8").split("\n")[1:-1]
+    return [(source, target) for source, target in (row.split("\t") for row in rows)]

@@ -5,15 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tf_transformer.build import load_run
 from tf_transformer.tasks import Translator
 
 TEXTS = ["1 2 3", "7 8 9 0 5 6 1", "4 4", "", "2 9 9 2 1"]
-
-
-@pytest.fixture(scope="module")
-def translator(trained_run: Path) -> Translator:
-    return load_run(trained_run).task
 
 
 def test_reversal_is_learnt_by_free_decoding(trained_run: Path) -> None:

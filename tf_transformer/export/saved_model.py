@@ -11,8 +11,11 @@ A version is written aside, verified in a clean process, and only then renamed i
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import tensorflow as tf
 
 from tf_transformer.errors import ExportError
 from tf_transformer.export.verification import verify
@@ -39,12 +42,12 @@ def export_saved_model(
         ExportError: When the folder cannot be written or the reloaded model answers differently;
             nothing is left behind then.
     """
-    version = next_version(folder)
+    version, is_new = next_version(folder), not folder.exists()
     aside = folder / f".{version}.writing"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(aside, ignore_errors=True)
-        signatures = task.export(aside)
+        signatures = _save(task, aside)
         modules = ["tensorflow_text"] if task.preprocessor.custom_ops else []
         report = verify(aside, task, samples, modules)
         manifest = Manifest(
@@ -65,7 +68,17 @@ def export_saved_model(
         raise ExportError(f"{folder}: cannot write the export ({error})") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+        if is_new:
+            with suppress(OSError):  # only an empty folder can be removed: one where the export failed
+                folder.rmdir()
     return folder / str(version), manifest
+
+
+def _save(task: Translator, folder: Path) -> tuple[str, ...]:
+    try:
+        return task.export(folder)
+    except tf.errors.OpError as error:  # what TensorFlow says of a disk that is full or cannot be written
+        raise OSError(str(error)) from None
 
 
 def next_version(folder: Path) -> int:

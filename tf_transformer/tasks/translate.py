@@ -68,7 +68,8 @@ class Translator(tf.Module):
         model: A ``Transformer``; search runs in the precision of its own policy.
         preprocessor: The text side that it was trained with.
         options: Search options; the keywords below replace single ones.
-        max_source_length: Longer sources are cut to this many pieces, the end token included.
+        max_source_length: Longer sources are cut to this many pieces, the end token included; never more
+            than the model has learned positions for.
         **search: Fields of :class:`SearchOptions`.
 
     Example:
@@ -91,7 +92,7 @@ class Translator(tf.Module):
         self.model = model
         self.preprocessor = preprocessor
         self.options = replace_options(options or SearchOptions(), **search)
-        self.max_source_length = max_source_length
+        self.max_source_length = min(max_source_length, model.max_length or max_source_length)
         # One traced graph for each way to search; a cached function, because a SavedModel would try to track
         # a dictionary of graphs.
         self._graph = functools.cache(self._traced)
@@ -114,7 +115,13 @@ class Translator(tf.Module):
             texts: Source sentences.
             num_results: How many for each, at most and by default ``beam_size``; fewer are found sooner.
             **search: Fields of :class:`SearchOptions` that differ from the translator's own.
+
+        Raises:
+            TypeError: When ``texts`` is one string; its characters are hardly meant.
+            ValueError: For a search option that does not exist or is out of its range.
         """
+        if isinstance(texts, str | bytes):
+            raise TypeError(f"Argument `texts` must be a list of strings. Received: one string, {texts!r}")
         if not texts:
             return []
         options = replace_options(self.options, **search)
@@ -257,6 +264,9 @@ def replace_options(options: SearchOptions, **search: Any) -> SearchOptions:
     options = SearchOptions(**{**options.__dict__, **search})
     if options.beam_size < 1:
         raise ValueError(f"Argument `beam_size` must be at least 1. Received: {options.beam_size}")
+    for name in ("max_length_factor", "max_length_margin"):
+        if getattr(options, name) < 0:
+            raise ValueError(f"Argument `{name}` must be at least 0. Received: {getattr(options, name)}")
     if options.length_formula not in ("gnmt", "mean"):
         raise ValueError(
             f'Argument `length_formula` must be "gnmt" or "mean". Received: {options.length_formula!r}'
