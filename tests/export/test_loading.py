@@ -1,0 +1,89 @@
+"""An exported folder translates without model code, or says why it cannot."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tf_transformer.errors import ExportError
+from tf_transformer.export.loading import ExportedTranslator, load_export
+
+Pairs = list[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def loaded(exported: Any) -> ExportedTranslator:
+    return load_export(exported.folder)
+
+
+def test_it_answers_as_the_run_in_the_order_of_the_texts(
+    loaded: ExportedTranslator, translator: Any, reversal_pairs: Pairs
+) -> None:
+    texts = [source for source, _ in reversal_pairs]  # more than one batch, of many lengths
+    texts[31:31] = ["", "5 5 5 5 5 5 5"]
+    assert loaded.translate(texts) == translator.translate(texts)
+    for (ours,), (theirs,) in zip(loaded.best(texts), translator.n_best(texts, 1), strict=True):
+        assert ours.log_probability == pytest.approx(theirs.log_probability, rel=1e-3, abs=1e-4)
+        assert ours.score == pytest.approx(theirs.score, rel=1e-3, abs=1e-4)
+    assert loaded.translate([]) == []
+
+
+def test_n_best_is_the_beam_it_was_exported_with(loaded: ExportedTranslator, translator: Any) -> None:
+    texts = ["1 2 3", "", "4 5"]
+    for ours, theirs in zip(loaded.n_best(texts), translator.n_best(texts), strict=True):
+        assert [h.text for h in ours] == [h.text for h in theirs]
+        assert [h.score for h in ours] == pytest.approx([h.score for h in theirs], rel=1e-3, abs=1e-4)
+        assert all(math.isnan(h.log_probability) for h in ours)
+
+
+def test_the_newest_version_is_loaded_unless_one_is_named(exported: Any, loaded: ExportedTranslator) -> None:
+    assert loaded.folder == exported.version
+    assert loaded.manifest == exported.manifest
+
+
+def test_what_is_no_export_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"nowhere: no exported model \(a folder with a numbered version"):
+        load_export(tmp_path / "nowhere")
+    (tmp_path / "3").mkdir()
+    with pytest.raises(ExportError, match="no exported model"):
+        load_export(tmp_path)
+
+
+def damaged(exported: Any, tmp_path: Path, name: str, content: bytes | None) -> Path:
+    folder = shutil.copytree(exported.version, tmp_path / "1")
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(content)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("manifest.json", None, "manifest.json: no manifest, so this is not a finished export"),
+        ("manifest.json", b'{"task": "tr', "manifest.json: not a manifest of this package: the file: "),
+        ("manifest.json", b"{}", "manifest.json: not a manifest of this package: task: Field required"),
+        ("saved_model.pb", b"\x00garbage", "1: cannot be loaded "),
+        ("variables/variables.index", None, "1: cannot be loaded "),
+    ],
+)
+def test_a_damaged_export_says_what_is_wrong(
+    exported: Any, tmp_path: Path, name: str, content: bytes | None, message: str
+) -> None:
+    with pytest.raises(ExportError, match=message):
+        load_export(damaged(exported, tmp_path, name, content))
+
+
+def test_a_newer_format_or_a_missing_module_is_named(exported: Any, tmp_path: Path) -> None:
+    folder = damaged(exported, tmp_path, "manifest.json", b"{}") / "1"
+    manifest = json.loads((exported.version / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "format": 9}))
+    with pytest.raises(ExportError, match="written in format 9 by a newer version"):
+        load_export(folder)
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "python_modules": ["not_installed"]}))
+    with pytest.raises(ExportError, match=r"cannot be loaded \(No module named 'not_installed'\)"):
+        load_export(folder)
