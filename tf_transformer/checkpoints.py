@@ -137,6 +137,12 @@ class CheckpointStore:
             if path.name not in names:
                 shutil.rmtree(path, ignore_errors=True)
 
+    def drop_after(self, step: int) -> None:
+        """Removes the checkpoints of later steps, so that ``step`` is the last one."""
+        index = self.index()
+        index.last, index.kept = step, [kept for kept in index.kept if kept <= step]
+        self.write_index(index)
+
     def read(self, name: str) -> Checkpoint:
         """Reads and verifies one checkpoint.
 

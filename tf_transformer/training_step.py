@@ -25,6 +25,30 @@ INTERVAL_SUMS = {
 """Sums since the last validation, as variables: they are part of a checkpoint."""
 
 
+class AdjustableRate(keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule that can be scaled and begun anew while training goes on: factor * schedule(step - start).
+
+    Args:
+        schedule: The schedule of the recipe.
+        factor: Variable, float32 scalar.
+        start: Variable, int64 scalar; the update that the schedule begins after.
+    """
+
+    def __init__(self, schedule: Any, factor: keras.Variable, start: keras.Variable) -> None:
+        self.schedule = schedule
+        self.factor = factor
+        self.start = start
+
+    def __call__(self, step: tf.Tensor) -> tf.Tensor:
+        since = tf.cast(tf.convert_to_tensor(step), tf.int64) - tf.convert_to_tensor(self.start)
+        return tf.convert_to_tensor(self.factor) * self.schedule(since)
+
+    def get_config(self) -> dict[str, Any]:
+        """Where it stands now, in plain values."""
+        schedule = keras.optimizers.schedules.serialize(self.schedule)
+        return {"schedule": schedule, "factor": float(self.factor), "start": int(self.start)}
+
+
 class TrainingModel(keras.Model):
     """A model and its training step, for ``compile(optimizer=…)`` and ``fit``.
 
@@ -41,7 +65,17 @@ class TrainingModel(keras.Model):
             name: self.add_weight(name=name, shape=(), dtype=dtype, initializer="zeros", trainable=False)
             for name, dtype in INTERVAL_SUMS.items()
         }
+        self.rate_factor = self.add_weight(
+            name="rate_factor", shape=(), dtype="float32", initializer="ones", trainable=False
+        )
+        self.rate_start = self.add_weight(
+            name="rate_start", shape=(), dtype="int64", initializer="zeros", trainable=False
+        )
         self.built = True
+
+    def adjustable(self, schedule: keras.optimizers.schedules.LearningRateSchedule) -> AdjustableRate:
+        """The schedule as ``rate_factor`` and ``rate_start`` of this model, kept in checkpoints, make it."""
+        return AdjustableRate(schedule, self.rate_factor, self.rate_start)
 
     def call(self, inputs: dict[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
         return self.model(inputs, training=training)

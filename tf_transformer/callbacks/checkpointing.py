@@ -14,21 +14,25 @@ class Checkpointing(keras.callbacks.Callback):
     Args:
         state: Saved with each checkpoint.
         store: The run's checkpoints.
-        every: Updates between two checkpoints, beside those at each validation; None is none.
+        every: Updates between two checkpoints, beside those at each validation.
+        minutes: Minutes between two checkpoints; None is no such limit.
         keep: Validation checkpoints that stay on disk, for averaging; the best and the last always do.
     """
 
-    def __init__(self, state: TrainingState, store: CheckpointStore, every: int | None, keep: int) -> None:
+    def __init__(
+        self, state: TrainingState, store: CheckpointStore, every: int, minutes: float | None, keep: int
+    ) -> None:
         super().__init__()
         self.state = state
         self.store = store
         self.every = every
+        self.minutes = minutes
         self.keep = keep
-        self._saved = state.step
+        self._saved, self._saved_at = state.step, state.seconds
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         state = self.state
-        due = state.validated == state.step or (self.every is not None and state.step % self.every == 0)
+        due = state.validated == state.step or state.step % self.every == 0 or self._is_late()
         if (due and state.step > self._saved) or self.model.stop_training:
             self.save()
 
@@ -42,7 +46,10 @@ class Checkpointing(keras.callbacks.Callback):
         if state.validated == state.step and state.step not in index.kept:
             index.kept = [*index.kept, state.step][-self.keep :] if self.keep else []
         self.store.write_index(index)
-        self._saved = state.step
+        self._saved, self._saved_at = state.step, state.seconds
+
+    def _is_late(self) -> bool:
+        return self.minutes is not None and self.state.seconds - self._saved_at >= 60 * self.minutes
 
 
 def split_variables(training_model: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -19,6 +19,12 @@ class TrainingState:
         best_step: The step that reached it.
         waited: Validations since then.
         skipped: Updates that changed nothing, over the whole training.
+        skipped_in_a_row: Of those, how many came last, one after the other.
+        smoothed_loss: Exponential mean of the updates' losses; None before the first.
+        lowest_loss: Its lowest value.
+        updates_above: Updates in a row that it has been far above that.
+        restored: Times that the best checkpoint was taken up again after a divergence.
+        plan: Digest of the batch plan that ``batch`` counts in.
         validated: Step of the last validation.
         ended: Why training is complete (``"steps"``, ``"epochs"``, ``"minutes"``, ``"early stopping"``);
             None while it is not.
@@ -33,6 +39,12 @@ class TrainingState:
     best_step: int | None = None
     waited: int = 0
     skipped: int = 0
+    skipped_in_a_row: int = 0
+    smoothed_loss: float | None = None
+    lowest_loss: float | None = None
+    updates_above: int = 0
+    restored: int = 0
+    plan: str | None = None
     validated: int = 0
     ended: str | None = None
 

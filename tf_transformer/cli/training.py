@@ -3,7 +3,7 @@
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,6 +13,8 @@ from tf_transformer.errors import RunError
 
 if TYPE_CHECKING:
     from tf_transformer.run_folder import RunFolder as Folder
+
+ResetName = Literal["optimizer", "schedule", "data"]
 
 
 def train(
@@ -29,6 +31,14 @@ def train(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over; the old folder is moved aside.")
     ] = False,
+    reset: Annotated[
+        list[ResetName] | None,
+        typer.Option(
+            help="Begin this anew while the weights go on; repeat for several. data also takes changed files "
+            "as new data.",
+            show_default=False,
+        ),
+    ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="Copy the final figures to results/ beside the recipe.")
     ] = False,
@@ -53,7 +63,7 @@ def train(
     with quiet_import():
         from tf_transformer import trainer
     folder = run if run is not None else default_run_path(recipe, overrides or ())
-    code = trainer.train(found, folder, fresh=fresh, quiet=quiet)
+    code = trainer.train(found, folder, fresh=fresh, reset=reset or (), quiet=quiet)
     if record and code == 0:
         print(record_results(folder, recipe, load_recipe(recipe).training.seed))
     return code

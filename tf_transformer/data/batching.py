@@ -1,5 +1,6 @@
 """Which rows make a batch: by a budget of real tokens, as a pure function of seed and epoch."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +12,8 @@ from tf_transformer.data.shapes import SECOND_WEIGHT, IntArray, ShapeGrid, strat
 
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 
+_ALGORITHM = 1
+"""Counted up whenever the same arguments give other batches than before: runs that continue must notice."""
 _ROWS_TRIED = 100_000
 _STRATA_TRIED: Final = (1, 2, 3, 4, 5, 6, 8, 10, 11, 12, 13, 15, 17, 20, 25, 32, 40, 50, 64, 80)
 _BLUR = 2.0
@@ -112,6 +115,14 @@ class BatchPlan:
             # One assignment: the input pipeline's thread may ask at the same time.
             self._recent = {**dict(list(self._recent.items())[-2:]), epoch: batches}
         return self._recent[epoch]
+
+    def digest(self) -> str:
+        """What tells one plan from another: equal digests, equal batches in every epoch."""
+        parts = [(len(rows), str(weight)) for rows, weight in self._parts]
+        digest = hashlib.sha256(repr((_ALGORITHM, self.batch_tokens, self.seed, self._order, parts)).encode())
+        for lengths in (self._first, self._second, *(rows for rows, _ in self._parts)):
+            digest.update(np.ascontiguousarray(lengths, np.int64).tobytes())
+        return digest.hexdigest()
 
     def num_batches(self, epoch: int) -> int:
         """How many batches an epoch has."""

@@ -200,6 +200,24 @@ class EarlyStopping(Section):
     )
 
 
+class Divergence(Section):
+    """What happens when the training loss runs away."""
+
+    action: Literal["warn", "stop", "restore"] = key(
+        "warn", "Say so, stop, or go on from the best checkpoint at a lower rate.", midway="free"
+    )
+    above: Annotated[float, Field(gt=0, le=1000)] = key(
+        1.0, "Nats that the smoothed loss may lie above its lowest value,", midway="free"
+    )
+    patience: Updates = key(300, "for this many updates in a row.", midway="free")
+    rate_factor: Annotated[float, Field(gt=0, lt=1)] = key(
+        0.5, "What a restore multiplies the learning rate by.", midway="free"
+    )
+    restores: Annotated[Whole, Field(ge=1, le=1000)] = key(
+        3, "Restores before the training stops.", midway="free"
+    )
+
+
 class Training(Section):
     """How long, how fast, and what is kept. The first of steps, epochs and minutes to be reached ends it."""
 
@@ -222,6 +240,13 @@ class Training(Section):
     label_smoothing: Rate = key(0.1, "Probability spread over the wrong pieces.", midway="logged")
     validate_every: Updates = key(500, "Updates between validations on the whole dev text.", midway="free")
     checkpoint_every: Updates = key(500, "Updates between checkpoints to continue from.", midway="free")
+    checkpoint_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = key(
+        15, "Minutes between checkpoints, where updates take long; null for never.", midway="free"
+    )
+    max_skipped: Updates = key(
+        25, "Updates in a row without a finite loss and gradient that stop the training.", midway="free"
+    )
+    divergence: Divergence = key(Divergence(), "What happens when the loss runs away.", midway="free")
     keep: Annotated[Whole, Field(ge=1, le=1000)] = key(
         5, "Validated checkpoints kept beside the best and the last.", midway="free"
     )

@@ -1,0 +1,126 @@
+"""Bad numbers: updates that had to be skipped, loss scales that vanish, and losses that run away."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import keras
+
+from tf_transformer.callbacks.state import TrainingState
+from tf_transformer.errors import RunError
+
+LINES_NAMED = 5
+"""Lines of a bad batch that a report names."""
+MEMORY = 0.98
+"""Share of the old value in the smoothed loss: it looks back over about 50 updates."""
+
+
+class DivergenceError(Exception):
+    """The loss has run away, and the recipe asks for the best checkpoint to be taken up again."""
+
+
+@dataclass(frozen=True)
+class HealthRules:
+    """When a training counts as ill.
+
+    Args:
+        max_skipped: Skipped updates in a row that stop it.
+        above: How far, in nats, the smoothed loss may lie above its lowest value so far.
+        patience: Updates in a row that it may do so.
+        action: What happens then: ``"warn"``, ``"stop"``, or ``"restore"`` the best checkpoint.
+    """
+
+    max_skipped: int
+    above: float
+    patience: int
+    action: Literal["warn", "stop", "restore"]
+
+
+class Health(keras.callbacks.Callback):
+    """Looks at each update; the first callback of the list, while the state still points at the batch.
+
+    Args:
+        state: Read for the batch's place; the smoothed loss is kept in it.
+        rules: When to act.
+        lines_of: Names the lines of the batch at an epoch and place, such as ``train.en:17``.
+        report: Told of each event: its kind and one line.
+    """
+
+    def __init__(
+        self,
+        state: TrainingState,
+        rules: HealthRules,
+        lines_of: Callable[[int, int], list[str]],
+        report: Callable[[str, str], None],
+    ) -> None:
+        super().__init__()
+        self.state = state
+        self.rules = rules
+        self.lines_of = lines_of
+        self.report = report
+        self._scale_told = 1.0
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        if logs is None:
+            return
+        loss = float(logs["loss"])
+        if int(logs["taken"]) == 0:
+            self._skipped(loss)
+        else:
+            self.state.skipped_in_a_row = 0
+            self._follow(loss)
+        self._watch_scale()
+
+    def _skipped(self, loss: float) -> None:
+        state = self.state
+        state.skipped_in_a_row += 1
+        lines = self.lines_of(state.epoch, state.batch)
+        named = ", ".join(lines[:LINES_NAMED]) + (", …" if len(lines) > LINES_NAMED else "")
+        what = "the gradient is not finite" if math.isfinite(loss) else f"the loss is {loss}"
+        line = (
+            f"after update {state.step:,}, {what}; skipped: batch {state.batch} of epoch {state.epoch}, "
+            f"{len(lines)} pairs ({named})"
+        )
+        self.report("skipped update", line)
+        if state.skipped_in_a_row >= self.rules.max_skipped:
+            raise RunError(
+                f"{state.skipped_in_a_row} updates in a row had no finite loss and gradient; stopped, the "
+                f"last good checkpoint is untouched. The last one: {line}. "
+                "Lower the learning rate, or look at the text"
+            )
+
+    def _follow(self, loss: float) -> None:
+        state, rules = self.state, self.rules
+        state.smoothed_loss = (
+            loss if state.smoothed_loss is None else MEMORY * state.smoothed_loss + (1 - MEMORY) * loss
+        )
+        if state.lowest_loss is None or state.smoothed_loss < state.lowest_loss:
+            state.lowest_loss = state.smoothed_loss
+        if state.smoothed_loss <= state.lowest_loss + rules.above:
+            state.updates_above = 0
+            return
+        state.updates_above += 1
+        if state.updates_above == rules.patience:
+            self._diverged()
+
+    def _diverged(self) -> None:
+        state = self.state
+        line = (
+            f"after update {state.step:,}, the loss is {state.smoothed_loss:.3f} and has been more than "
+            f"{self.rules.above:g} above its lowest value, {state.lowest_loss:.3f}, for "
+            f"{state.updates_above} updates: the learning rate is probably too high"
+        )
+        self.report("divergence", line)
+        if self.rules.action == "stop":
+            raise RunError(f"stopped, the best checkpoint is untouched: {line}")
+        if self.rules.action == "restore":
+            raise DivergenceError(line)
+
+    def _watch_scale(self) -> None:
+        """Tells of a loss scale below 1, once for each halving: gradients overflow whatever the scale."""
+        scale = getattr(self.model.optimizer, "dynamic_scale", None)
+        if scale is not None and (value := float(scale.numpy())) < self._scale_told:
+            self._scale_told = value
+            line = f"after update {self.state.step:,}, it fell to {value:g}: gradients overflow all the same"
+            self.report("loss scale", line)
