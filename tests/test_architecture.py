@@ -35,7 +35,7 @@ FLOORS = [
     {"tasks"},
     {"build", "evaluation", "training_step", "export", "serving"},
     {"callbacks"},
-    {"trainer", "closing"},
+    {"trainer", "beginning", "fitting", "closing"},
     {"cli", "__main__"},
 ]
 SOCIABLE = {0, 7, 8}

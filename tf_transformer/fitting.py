@@ -1,0 +1,235 @@
+"""The updates themselves: put back what a checkpoint holds, fit, and answer what goes wrong on the way."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from tf_transformer.beginning import Reset
+from tf_transformer.build.data import EvaluationSet
+from tf_transformer.build.run import set_weights
+from tf_transformer.callbacks.advance import Advance, Interruption, Limits
+from tf_transformer.callbacks.checkpointing import Checkpointing, split_variables, training_variables
+from tf_transformer.callbacks.dev_sets import DevSets
+from tf_transformer.callbacks.health import DivergenceError, Health, HealthRules
+from tf_transformer.callbacks.records import Records
+from tf_transformer.callbacks.state import TrainingState
+from tf_transformer.callbacks.tensorboard import TensorBoardEvents
+from tf_transformer.callbacks.terminal import Terminal
+from tf_transformer.callbacks.validation import Measure, Validation
+from tf_transformer.checkpoints import Checkpoint, CheckpointStore, step_name
+from tf_transformer.data.batching import BatchPlan
+from tf_transformer.data.encoding import EncodedCorpus
+from tf_transformer.data.pipeline import Position, training_dataset
+from tf_transformer.errors import RunError
+from tf_transformer.recipe import Recipe, dump_recipe
+from tf_transformer.run_folder import RunFolder
+from tf_transformer.tasks.translate import Translator
+from tf_transformer.training_step import AdjustableRate, TrainingModel
+
+KEPT_ON_RESET = ("loss_scale",)
+"""Beginnings of the paths of optimizer variables that a reset of the optimizer leaves alone."""
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """Everything that the updates of one training need.
+
+    Args:
+        folder: The run.
+        recipe: As resolved.
+        store: The run's checkpoints.
+        state: Where the training stands; moved on in place.
+        terminal: Shows it.
+        model: The model in training, compiled.
+        rate: Its learning rate.
+        task: Decodes the dev sets, in float32.
+        dev: Dev sets.
+        encoded: The training text as ids.
+        plan: Its batches.
+    """
+
+    folder: RunFolder
+    recipe: Recipe
+    store: CheckpointStore
+    state: TrainingState
+    terminal: Terminal
+    model: TrainingModel
+    rate: AdjustableRate
+    task: Translator
+    dev: Sequence[EvaluationSet]
+    encoded: EncodedCorpus
+    plan: BatchPlan
+
+    @property
+    def limits(self) -> Limits:
+        """What ends the training."""
+        training = self.recipe.training
+        return Limits(training.steps, training.epochs, training.minutes)
+
+    @property
+    def measure(self) -> Measure:
+        """What the best checkpoint is chosen by."""
+        early = self.recipe.training.early_stopping
+        return Measure("val_loss", False) if early and early.metric == "loss" else Measure("val_bleu", True)
+
+    def is_complete(self) -> bool:
+        """Whether a limit of the recipe, as it stands now, was reached before."""
+        early, state = self.recipe.training.early_stopping, self.state
+        if state.step == 0:
+            return False
+        if early is not None and state.waited >= early.patience:
+            state.ended = "early stopping"
+        else:
+            state.ended = self.limits.reached(state, self.plan.num_batches(state.epoch))
+        return state.ended is not None
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Puts back everything that training changes, so that it goes on as if it had never stopped.
+
+        Raises:
+            RunError: When the checkpoint is of another model or optimizer; names what does not fit.
+        """
+        where = str(checkpoint.folder)
+        set_weights(self.model.model, checkpoint.weights, where, self.task.preprocessor)
+        for path, variable in training_variables(self.model).items():
+            if path not in checkpoint.training:
+                raise RunError(f"{where}: has no {path}, which continuing needs: another optimizer wrote it")
+            variable.assign(checkpoint.training[path])
+        self.state.restore(checkpoint.state)
+        self.folder.truncate_metrics(self.state.step)
+        self.terminal.say(f"continuing at update {self.state.step:,} ({where})")
+
+    def reset(self, names: Collection[Reset]) -> None:
+        """Begins some things anew while the weights go on."""
+        optimizer = self.model.optimizer
+        if "optimizer" in names:
+            iterations = optimizer.iterations
+            for variable in optimizer.variables:
+                # The count of updates is the run's, not the optimizer's; a loss scale finds itself again.
+                if variable is not iterations and variable.path.split("/")[0] not in KEPT_ON_RESET:
+                    variable.assign(tf.zeros_like(variable))
+        if "schedule" in names:
+            self.model.rate_start.assign(self.state.step)
+            self.model.rate_factor.assign(1.0)
+        if "data" in names:
+            self.state.epoch = self.state.batch = 0
+        for name in sorted(names):
+            self._event("reset", f"{name} begun anew at update {self.state.step:,}")
+
+    def run(self, interruption: Interruption) -> None:
+        """Trains until a limit is reached or an interruption asks for an end.
+
+        Where the loss runs away and the recipe says so, it goes on from the best checkpoint.
+
+        Args:
+            interruption: Asked after each update.
+
+        Raises:
+            RunError: When bad numbers, a full disk or too little memory end it; checkpoints stay whole.
+        """
+        while True:
+            try:
+                self._fit(interruption)
+                return
+            except DivergenceError as error:
+                self._fall_back(error)
+            except OSError as error:
+                last = self.store.index().last
+                kept = f"the checkpoint of update {last:,} is whole" if last else "there is no checkpoint yet"
+                raise RunError(
+                    f"{error.filename or self.folder.path}: cannot be written after update "
+                    f"{self.state.step:,} ({error.strerror or error}); {kept}. "
+                    "The same command continues once that is mended"
+                ) from None
+            except tf.errors.ResourceExhaustedError as error:
+                raise RunError(
+                    f"out of memory after update {self.state.step:,}: lower training.batch_tokens (now "
+                    f"{self.recipe.training.batch_tokens}) or data.max_source_length and max_target_length; "
+                    f"TensorFlow says: {str(error).split(chr(10))[0][:200]}"
+                ) from None
+
+    def _fall_back(self, error: DivergenceError) -> None:
+        """Takes up the best checkpoint at a lower rate; what came after it is dropped."""
+        rules, best, restored = self.recipe.training.divergence, self.state.best_step, self.state.restored
+        if best is None or restored >= rules.restores:
+            why = "no checkpoint was validated yet" if best is None else f"{restored} restores did not help"
+            raise RunError(f"stopped, {why}: {error}")
+        factor = float(self.model.rate_factor) * rules.rate_factor
+        self.restore(self.store.read(step_name(best)))
+        self.model.rate_factor.assign(factor)
+        self.state.restored = restored + 1
+        self.store.drop_after(best)
+        weights, training = split_variables(self.model)
+        self.store.write(step_name(best), weights, training, self.state.to_json())
+        self._event("restored", f"update {best:,}, its learning rate times {factor:g}")
+
+    def _place(self) -> Position:
+        """Where the data goes on: exactly there, unless the batches are others than they were."""
+        state, digest = self.state, self.plan.digest()
+        if state.plan not in (None, digest):
+            place = Position(state.epoch + (state.batch > 0), 0)
+            self._event("new batches", f"text or batch size has changed; going on with epoch {place.epoch}")
+        else:
+            place = Position(state.epoch, 0).advance(self.plan, state.batch)
+        state.epoch, state.batch, state.plan = place.epoch, place.batch, digest
+        return place
+
+    def _fit(self, interruption: Interruption) -> None:
+        dataset = training_dataset(self.encoded, self.plan, self.task.preprocessor.assemble, self._place())
+        training, limits = self.recipe.training, self.limits
+        events = TensorBoardEvents(self.state, self.folder.tensorboard)
+        if self.state.step == 0:
+            events.write_text("recipe", dump_recipe(self.recipe))
+        self.terminal.limits, self.terminal.batches_in_epoch = limits, self.plan.num_batches(0)
+        callbacks = [
+            self._health(),
+            Advance(self.state, self.plan.num_batches, limits, interruption),
+            self._validation(events),
+            Checkpointing(
+                self.state,
+                self.store,
+                training.checkpoint_every,
+                training.checkpoint_minutes,
+                training.keep,
+            ),
+            events,
+            self.terminal,
+        ]
+        # One call of `fit`, without end: the callbacks stop it. Keras' epochs have no part in it.
+        self.model.fit(dataset, epochs=1, verbose=0, shuffle=False, callbacks=callbacks)
+
+    def _health(self) -> Health:
+        training, rules = self.recipe.training, self.recipe.training.divergence
+        return Health(
+            self.state,
+            HealthRules(training.max_skipped, rules.above, rules.patience, rules.action),
+            lambda epoch, batch: self.encoded.where(self.plan.epoch(epoch)[batch].rows),
+            self._event,
+        )
+
+    def _validation(self, events: TensorBoardEvents) -> Validation:
+        training, evaluation = self.recipe.training, self.recipe.evaluation
+        validate = DevSets(
+            self.model.model,
+            self.task,
+            self.dev,
+            label_smoothing=training.label_smoothing,
+            tokenize=evaluation.tokenize,
+            beam=evaluation.beam,
+            samples=evaluation.samples,
+        )
+        return Validation(
+            self.state,
+            training.validate_every,
+            validate,
+            self.measure,
+            rate=lambda step: float(self.rate(step - 1)),
+            patience=training.early_stopping.patience if training.early_stopping else None,
+            listeners=(Records(self.folder), events, self.terminal),
+        )
+
+    def _event(self, kind: str, line: str) -> None:
+        """Keeps an event in the run and tells it to the person who waits."""
+        self.folder.log_event(kind, line)
+        self.terminal.say(f"{kind}: {line}")
