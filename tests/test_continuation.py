@@ -100,9 +100,10 @@ def compare(run: Path, undisturbed: Path) -> None:
 
 
 def test_three_kills_change_nothing(tmp_path: Path) -> None:
-    finish(tmp_path / "undisturbed")
-    assert kill_at_random(tmp_path / "killed", 3, random.Random(11)) == 3
-    finish(tmp_path / "killed")
+    override = "training.precision=float32"
+    finish(tmp_path / "undisturbed", override)
+    assert kill_at_random(tmp_path / "killed", 3, random.Random(11), override) == 3
+    finish(tmp_path / "killed", override)
     compare(tmp_path / "killed", tmp_path / "undisturbed")
 
 

@@ -80,9 +80,8 @@ def test_a_spoilt_update_is_skipped_counted_and_its_lines_are_named(
     assert len(skipped) == 2
     assert skipped[0].startswith("after update 2, the loss is nan; skipped: batch 2 of epoch 0, ")
     assert "(train.tsv:" in skipped[0] or "(train:" in skipped[0]
-    # Data goes on where the updates did not: six updates and two skipped ones are eight batches.
-    state = CheckpointStore(tmp_path / "run" / "checkpoints").read("step-00000006").state
-    assert state["batch"] + 5 * state["epoch"] == 8
+    # Data goes on where the updates did not.
+    assert skipped[1].startswith("after update 2, the loss is nan; skipped: batch 3 of epoch 0, ")
 
 
 def test_too_many_spoilt_updates_stop_and_leave_the_last_good_checkpoint(
