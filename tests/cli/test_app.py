@@ -66,6 +66,7 @@ def test_no_verb_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> No
         (["predict", "r", "--beam", "2", "--n-best", "3"], "must be at most --beam, which is 2"),
         (["predict", "r", "--sample"], "No such option: --sample"),
         (["train", "r", "--dry-run"], "No such option: --dry-run"),
+        (["train", "r", "--reset", "all"], "'all' is not one of 'optimizer', 'schedule', 'data'"),
         (["evaluate", "r", "--source", "x"], "--source and --target must be given together"),
         (["evaluate", "r", "--split", "train"], "'train' is not one of"),
         (["average", "r", "--last", "2", "--best", "2"], "give --last or --best, not both"),
@@ -138,12 +139,15 @@ def test_a_verb_says_the_exit_code(
     monkeypatch.setitem(sys.modules, "tf_transformer.trainer", Trainer)
     monkeypatch.setattr(tf_transformer, "trainer", Trainer, raising=False)
     assert main(["train", "recipe.yaml", "training.seed=2", "--fresh", "--quiet"]) == 143
-    assert main(["train", "recipe.yaml", "--run", "elsewhere"]) == 143
+    assert (
+        main(["train", "recipe.yaml", "--run", "elsewhere", "--reset", "data", "--reset", "optimizer"]) == 143
+    )
     (first, first_options), (second, second_options) = calls
     assert first[0].training.seed == 2 and first[0].files[0].relative == "a.tsv"
     assert first[1] == Path("runs") / f"{tmp_path.name}-seed=2"
-    assert first_options == {"fresh": True, "quiet": True}
-    assert second[1] == Path("elsewhere") and second_options == {"fresh": False, "quiet": False}
+    assert first_options == {"fresh": True, "reset": [], "quiet": True}
+    assert second[1] == Path("elsewhere")
+    assert second_options == {"fresh": False, "reset": ["data", "optimizer"], "quiet": False}
     assert "training.schedule.warmup_steps (1000) is more than training.steps (5)" in capsys.readouterr().err
 
 

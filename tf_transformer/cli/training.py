@@ -2,8 +2,9 @@
 
 import math
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +15,13 @@ from tf_transformer.errors import RunError
 if TYPE_CHECKING:
     from tf_transformer.run_folder import RunFolder as Folder
 
-ResetName = Literal["optimizer", "schedule", "data"]
+
+class ResetName(StrEnum):
+    """What ``--reset`` takes: an option that is given several times cannot be of a ``Literal`` type."""
+
+    optimizer = "optimizer"
+    schedule = "schedule"
+    data = "data"
 
 
 def train(
@@ -34,6 +41,7 @@ def train(
     reset: Annotated[
         list[ResetName] | None,
         typer.Option(
+            metavar="optimizer|schedule|data",
             help="Begin this anew while the weights go on; repeat for several. data also takes changed files "
             "as new data.",
             show_default=False,
@@ -63,7 +71,8 @@ def train(
     with quiet_import():
         from tf_transformer import trainer
     folder = run if run is not None else default_run_path(recipe, overrides or ())
-    code = trainer.train(found, folder, fresh=fresh, reset=reset or (), quiet=quiet)
+    resets = [name.value for name in reset or ()]
+    code = trainer.train(found, folder, fresh=fresh, reset=resets, quiet=quiet)
     if record and code == 0:
         print(record_results(folder, recipe, load_recipe(recipe).training.seed))
     return code
