@@ -71,8 +71,7 @@ def train(
     with quiet_import():
         from tf_transformer import trainer
     folder = run if run is not None else default_run_path(recipe, overrides or ())
-    resets = [name.value for name in reset or ()]
-    code = trainer.train(found, folder, fresh=fresh, reset=resets, quiet=quiet)
+    code = trainer.train(found, folder, fresh=fresh, reset=[name.value for name in reset or ()], quiet=quiet)
     if record and code == 0:
         print(record_results(folder, recipe, load_recipe(recipe).training.seed))
     return code
