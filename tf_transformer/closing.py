@@ -84,8 +84,10 @@ class Closing:
 
     def _candidates(self, state: TrainingState) -> list[str]:
         names = [self.store.resolve("best")]
-        if self.recipe.training.average:
-            kept = self.store.index().kept[-self.recipe.training.average :]
+        kept = (
+            self.store.index().kept[-self.recipe.training.average :] if self.recipe.training.average else []
+        )
+        if kept:
             averaged = {"step": state.step, "averaged": kept}
             self.store.write(AVERAGE, self.store.average(kept), state=averaged)
             names.append(AVERAGE)
