@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import sacrebleu
 
 from tf_transformer.cli import main
 
@@ -81,6 +82,9 @@ def test_notes_of_what_was_cut_and_quiet(run: Path, stdin: Give, capsys: Capture
     lines, notes = predict(run, stdin, capsys, content)
     assert [lines[0], lines[2]] == predict(run, stdin, capsys, b"ab\nhi\n")[0] and len(lines) == 3
     assert "1 lines were longer than the model reads, and lost their end" in notes
+    found, _ = predict(run, stdin, capsys, content, "--json")
+    unfinished = sum(not json.loads(line)["finished"] for line in found)
+    assert unfinished and f"{unfinished} answers reached the longest length allowed" in notes
     _, notes = predict(run, stdin, capsys, content, "--quiet")
     assert notes == ""
 
@@ -112,9 +116,13 @@ def test_evaluate_scores_given_files_against_what_predict_gives(
     lines, _ = predict(run, stdin, capsys, b"abcd efg\nhi\n")
     source, target = tmp_path / "a.txt", tmp_path / "b.txt"
     source.write_bytes(b"abcd efg\nhi\n")
-    target.write_text(f"{lines[0]}\nsomething else\n")
+    # Odd white space is no error: references pass the same normalisation as sources.
+    target.write_text(f"\u00a0{lines[0]}\t \nsomething else\n", encoding="utf-8")
     assert main(["evaluate", str(run), "--source", str(source), "--target", str(target), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["metrics"]["exact_match"] == 50.0
+    found = json.loads(capsys.readouterr().out)["metrics"]
+    assert found["exact_match"] == 50.0
+    # Of text, whatever the pieces: here they are characters.
+    assert found["bleu"] == pytest.approx(sacrebleu.corpus_bleu(lines, [[lines[0], "something else"]]).score)
     target.write_text("one\n")
     assert main(["evaluate", str(run), "--source", str(source), "--target", str(target)]) == 1
     assert "b.txt" in capsys.readouterr().err
@@ -165,10 +173,11 @@ def test_an_export_answers_as_the_run(run: Path, tmp_path: Path, stdin: Give, ca
     assert main(["export", str(run), str(folder)]) == 0
     shown = capsys.readouterr()
     assert shown.out == f"{folder / '1'}\n" and "answers verified; needs TensorFlow alone" in shown.err
-    content = b"abcd\n\nhi\n"
+    content = b"abcd\n\nhi\nefg cab\na\nbad\nhi fee\nx\ndeaf hid a cab\ng\n"
     lines, _ = predict(run, stdin, capsys, content, "--scores")
     exported, notes = predict(folder, stdin, capsys, content, "--scores")
-    assert exported == lines
+    assert exported == lines and len(lines) == 10
+    assert predict(folder, stdin, capsys, b"a\n", "--scores")[0] == [lines[4]]
     assert f"{folder / '1'}: exported checkpoint step-00000005" in notes
     lines, _ = predict(run, stdin, capsys, content, "--n-best", "2")
     assert predict(folder, stdin, capsys, content, "--n-best", "2")[0] == lines
