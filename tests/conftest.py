@@ -80,13 +80,16 @@ def reversal_pairs(reversal: Path) -> list[tuple[str, str]]:
     return [(source, target) for source, target in (row.split("\t") for row in rows)]
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers, a file's tests stay together, and all that read the trained run do.
+# What reads the trained run, its translator or its export.
+SHARING = ("tests/build/", "tests/callbacks/", "tests/export/", "tests/tasks/", "tests/test_learning.py")
 
-    What they share is then made once.
-    """
-    for item in items:
-        names = getattr(item, "fixturenames", ())
-        group = "trained run" if "trained_run" in names else item.path.as_posix()
-        item.add_marker(pytest.mark.xdist_group(group))
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives a file's tests to one worker, and all files that share the trained run: it is made once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "trained run" if nodeid.startswith(SHARING) else str(super()._split_scope(nodeid))
+
+    return Scheduling(config, log)
