@@ -25,6 +25,7 @@ SMALL = (
     "model.dropout=0.2",
     "training.batch_tokens=2500",
     "training.steps=90",
+    "training.schedule.warmup_steps=20",
     "training.validate_every=30",
     "training.checkpoint_every=4",
     "training.keep=2",

@@ -26,7 +26,7 @@ class TeacherForced:
     def __init__(self, model: Any, label_smoothing: float) -> None:
         self.model = model
         self.label_smoothing = label_smoothing
-        self._sums = tf.function(self._batch_sums, reduce_retracing=True)
+        self._sums = tf.function(self._batch_sums, reduce_retracing=True, autograph=False)
 
     def __call__(self, batches: Iterable[Batch]) -> dict[str, float]:
         """Figures over all real tokens of ``batches``: ``loss``, ``perplexity`` and ``accuracy``."""

@@ -207,9 +207,9 @@ class Divergence(Section):
         "warn", "Say so, stop, or go on from the best checkpoint at a lower rate.", midway="free"
     )
     above: Annotated[float, Field(gt=0, le=1000)] = key(
-        1.0, "Nats that the smoothed loss may lie above its lowest value,", midway="free"
+        1.0, "Nats that the smoothed loss may lie above its lowest value.", midway="free"
     )
-    patience: Updates = key(300, "for this many updates in a row.", midway="free")
+    patience: Updates = key(300, "Updates in a row that it may do so.", midway="free")
     rate_factor: Annotated[float, Field(gt=0, lt=1)] = key(
         0.5, "What a restore multiplies the learning rate by.", midway="free"
     )

@@ -16,13 +16,13 @@ class ServedTranslator(tf.Module):
         super().__init__(name="served_translator")
         self.task = task
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def serving_default(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """The best translation of each text."""
         answer = self.task.answer(text, self.task.options, num_results=1)
         return {name: answer[name][:, 0] for name in ("text", "score", "log_probability")}
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def n_best(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """All hypotheses of the beam, best first."""
         answer = self.task.answer(text, self.task.options, self.task.options.beam_size)

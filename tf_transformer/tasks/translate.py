@@ -234,7 +234,9 @@ class Translator(tf.Module):
     def _traced(self, options: SearchOptions, num_results: int) -> Callable[[tf.Tensor], SearchResult]:
         signature = [tf.TensorSpec([None, None], tf.int32, name="source_ids")]
         graph: Callable[[tf.Tensor], SearchResult] = tf.function(
-            lambda source_ids: self.search(source_ids, options, num_results), input_signature=signature
+            lambda source_ids: self.search(source_ids, options, num_results),
+            input_signature=signature,
+            autograph=False,  # loops are written as such; converting all that is called takes seconds
         )
         return graph
 
