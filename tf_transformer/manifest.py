@@ -1,7 +1,7 @@
 """``manifest.json`` of an exported model: what it is, what it needs, and that it was verified."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,6 +28,9 @@ class Manifest(BaseModel):
     target_vocabulary_size: int = Field(description="Ids that the target side knows.")
     custom_ops: tuple[str, ...] = Field((), description="Ops that core TensorFlow does not have.")
     python_modules: tuple[str, ...] = Field((), description="Modules to import first, for those ops.")
+    normal_form: Literal["nfc", "nfkc"] | None = Field(None, description="Unicode normal form of its text.")
+    lowercase: bool = Field(False, description="Whether its text is lower-cased.")
+    tokenize: str = Field("13a", description="sacreBLEU's tokenizer that its recipe measures with.")
     checkpoint: str = Field("", description="Name of the checkpoint that was exported.")
     step: int = Field(0, description="Updates behind that checkpoint.")
     recipe_sha256: str = Field("", description="Digest of the resolved recipe.")

@@ -14,7 +14,7 @@ from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.cli.texts import one_line, reading, writing
 
 if TYPE_CHECKING:
-    from tf_transformer.cli.answering import Answer
+    from tf_transformer.tasks import Hypothesis
 
 Tokenize = Literal["13a", "intl", "zh", "char", "none"]
 Checkpoint = Annotated[
@@ -116,7 +116,7 @@ def predict(
         say(f"{unfinished} answers reached the longest length allowed before their end")
 
 
-def _shown(text: str, answers: "list[Answer]", n_best: int, scores: bool, as_json: bool) -> Iterator[str]:
+def _shown(text: str, answers: "list[Hypothesis]", n_best: int, scores: bool, as_json: bool) -> Iterator[str]:
     if as_json:
         objects = [_plain(answer) for answer in answers]
         shown = {"source": text, "answers": objects} if n_best > 1 else {"source": text, **objects[0]}
@@ -126,7 +126,7 @@ def _shown(text: str, answers: "list[Answer]", n_best: int, scores: bool, as_jso
         yield f"{answer.score:.4f}\t{one_line(answer.text)}" if scores else one_line(answer.text)
 
 
-def _plain(answer: "Answer") -> dict[str, Any]:
+def _plain(answer: "Hypothesis") -> dict[str, Any]:
     values = {
         "text": answer.text,
         "score": answer.score,

@@ -40,6 +40,7 @@ def export(
     facts = {
         "checkpoint": loaded.checkpoint,
         "step": loaded.step,
+        "tokenize": loaded.recipe.evaluation.tokenize,
         "recipe_sha256": recipe_digest(loaded.recipe),
         "versions": {name: str(version) for name, version in versions().items()},
     }

@@ -73,7 +73,7 @@ def recipe_sets(answering: RunAnswers | ExportAnswers, split: str) -> list[Score
             f"{answering.loaded.folder.path}: its recipe has no data.{split}; name --source and --target"
         )
     return [
-        ScoredSet(text.name, text.sources, text.references, recipe.evaluation.tokenize, _notes(text.corpora))
+        ScoredSet(text.name, text.sources, text.references, answering.tokenize, _notes(text.corpora))
         for text in sets
     ]
 
@@ -93,8 +93,11 @@ def given_set(source: Path, target: Path, answering: RunAnswers | ExportAnswers)
         DataError: When they cannot be read or differ in their number of lines.
     """
     corpus = clean(read_parallel({"source": source, "target": target}), answering.normalize)
-    tokenize = answering.loaded.recipe.evaluation.tokenize if isinstance(answering, RunAnswers) else "13a"
-    return [ScoredSet("", corpus.columns["source"], [corpus.columns["target"]], tokenize, _notes([corpus]))]
+    return [
+        ScoredSet(
+            "", corpus.columns["source"], [corpus.columns["target"]], answering.tokenize, _notes([corpus])
+        )
+    ]
 
 
 def _notes(corpora: Sequence[Corpus]) -> list[str]:

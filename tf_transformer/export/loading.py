@@ -37,14 +37,13 @@ class ExportedTranslator:
     def best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
         """The best hypothesis of each text, in a list of one."""
         answers = self._run("serving_default", texts, ("text", "score", "log_probability"))
-        return [[Hypothesis(text, score, logp, True)] for text, score, logp in answers]
+        return [[Hypothesis(text, score, logp, None)] for text, score, logp in answers]
 
     def n_best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
-        """All hypotheses of the exported beam; their log-probabilities are not exported, so NaN."""
+        """All hypotheses of the exported beam, with what the signature says of them."""
         answers = self._run("n_best", texts, ("text", "score"))
         return [
-            [Hypothesis(text, score, float("nan"), True) for text, score in zip(*row, strict=True)]
-            for row in answers
+            [Hypothesis(text, score, None, None) for text, score in zip(*row, strict=True)] for row in answers
         ]
 
     def _run(self, signature: str, texts: Sequence[str], names: Sequence[str]) -> list[tuple[Any, ...]]:

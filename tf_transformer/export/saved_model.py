@@ -55,6 +55,7 @@ def export_saved_model(
             signatures=signatures,
             source_vocabulary_size=task.preprocessor.source_vocabulary_size,
             target_vocabulary_size=task.preprocessor.target_vocabulary_size,
+            **task.preprocessor.normalizer.options,
             custom_ops=tuple(report.custom_ops),
             python_modules=tuple(modules),
             verification=report.summary,

@@ -51,14 +51,15 @@ class Hypothesis:
     Args:
         text: The translation.
         score: What hypotheses are ranked by: the log-probability under the length formula.
-        log_probability: Natural log of the probability of all pieces and the end token.
-        finished: False when the search reached the length limit before an end token.
+        log_probability: Natural log of the probability of all pieces and the end token; None where an
+            exported model does not say.
+        finished: False when the search reached the length limit before an end token; None likewise.
     """
 
     text: str
     score: float
-    log_probability: float
-    finished: bool
+    log_probability: float | None
+    finished: bool | None
 
 
 class Translator(tf.Module):
