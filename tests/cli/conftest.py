@@ -54,10 +54,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loaded_once() -> Iterator[None]:
     """Keeps what was loaded, and its graphs, from one command to the next: tracing is what takes long."""
     from tf_transformer.cli import answering
+    from tf_transformer.export import loading
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(answering, "load_run", cache(answering.load_run))
-        patch.setattr(answering.tf.saved_model, "load", cache(answering.tf.saved_model.load))
+        patch.setattr(loading.tf.saved_model, "load", cache(loading.tf.saved_model.load))
         yield
 
 

@@ -59,6 +59,8 @@ class Task:
         self.preprocessor: Any = self
         self.custom_ops = custom_ops
         self.source_vocabulary_size, self.target_vocabulary_size = 5, 7
+        self.normalizer: Any = self
+        self.options = {"normal_form": "nfc", "lowercase": True}
 
     def export(self, folder: Path) -> tuple[str, ...]:
         folder.mkdir()
