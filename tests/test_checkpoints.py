@@ -42,6 +42,15 @@ def test_best_last_average_and_steps_are_found_by_name(tmp_path: Path) -> None:
         store.resolve("newest")
 
 
+def test_the_average_is_the_best_when_dev_says_so(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3, 5)
+    store.write_index(Index(last=5, best=3, kept=[3, 5], average_is_best=True))
+    assert store.resolve("best") == step_name(3)  # there is no average on disk
+    store.write("average", {"a": np.array(1.0)})
+    assert store.resolve("best") == "average"
+    assert store.resolve("last") == step_name(5)
+
+
 def test_an_untrained_run_has_no_checkpoint(tmp_path: Path) -> None:
     store = CheckpointStore(tmp_path)
     assert store.newest() == (None, [])

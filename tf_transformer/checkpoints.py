@@ -20,7 +20,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +58,13 @@ class Index:
         last: The newest step, from which training continues.
         best: The step with the best validation measure so far.
         kept: Steps of the last validations, oldest first; what averaging reads.
+        average_is_best: Whether the average scored better on dev than the best step did.
     """
 
     last: int | None = None
     best: int | None = None
     kept: list[int] = field(default_factory=list)
+    average_is_best: bool = False
 
     def steps(self) -> set[int]:
         """Every step that must stay on disk."""
@@ -131,7 +133,7 @@ class CheckpointStore:
 
     def write_index(self, index: Index) -> None:
         """Writes the index, then removes the step folders that it no longer names."""
-        write_json(self.folder / INDEX, {"last": index.last, "best": index.best, "kept": index.kept})
+        write_json(self.folder / INDEX, asdict(index))
         names = {step_name(step) for step in index.steps()}
         for path in self.folder.glob("step-*"):
             if path.name not in names:
@@ -185,6 +187,8 @@ class CheckpointStore:
             RunError: When there is no such checkpoint; lists those there are.
         """
         index = self.index()
+        if wanted == "best" and index.average_is_best and (self.folder / AVERAGE).is_dir():
+            return AVERAGE
         if wanted in ("best", "last"):
             step = (index.best if wanted == "best" else None) or index.last
             if step is None:

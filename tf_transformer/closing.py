@@ -63,6 +63,9 @@ class Closing:
             if measure.improves(values[measure.name], figures[chosen][measure.name]):
                 chosen = name
             self.say(f"dev, {name}: BLEU {values['val_bleu']:.2f}, loss {values['val_loss']:.3f}")
+        index = self.store.index()
+        index.average_is_best = chosen == AVERAGE
+        self.store.write_index(index)
         self._take(chosen)
         metrics: dict[str, Any] = dict(figures[chosen])
         signatures: dict[str, str] = {}
@@ -83,10 +86,12 @@ class Closing:
         self._point_the_way(state)
 
     def _candidates(self, state: TrainingState) -> list[str]:
+        index = self.store.index()
+        index.average_is_best = False  # that of an earlier, shorter training says nothing of this one
+        self.store.write_index(index)
         names = [self.store.resolve("best")]
-        kept = (
-            self.store.index().kept[-self.recipe.training.average :] if self.recipe.training.average else []
-        )
+        wanted = self.recipe.training.average
+        kept = index.kept[-wanted:] if wanted else []
         if kept:
             averaged = {"step": state.step, "averaged": kept}
             self.store.write(AVERAGE, self.store.average(kept), state=averaged)

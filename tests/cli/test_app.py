@@ -210,7 +210,9 @@ def test_it_runs_as_a_module() -> None:
 
 def test_ctrl_c_while_waiting_for_input_is_130(tmp_path: Path) -> None:
     script = (
-        "import sys\n"
+        "import signal, sys\n"
+        # A shell starts background jobs with the signal ignored, and children inherit that.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from tf_transformer.cli import main\n"
         "import tf_transformer.recipe\n"
         "def wait():\n"

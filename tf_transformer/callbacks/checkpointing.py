@@ -42,7 +42,7 @@ class Checkpointing(keras.callbacks.Callback):
         weights, training = split_variables(self.model)
         self.store.write(step_name(state.step), weights, training, state.to_json())
         index.last = state.step
-        index.best = state.best_step
+        index.best, index.average_is_best = state.best_step, False
         if state.validated == state.step and state.step not in index.kept:
             index.kept = [*index.kept, state.step][-self.keep :] if self.keep else []
         self.store.write_index(index)
