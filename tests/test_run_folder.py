@@ -1,7 +1,6 @@
 """Run folders: their name, their lock, their records."""
 
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -178,30 +177,31 @@ def test_a_lock_is_let_go_after_an_error(tmp_path: Path) -> None:
         pass
 
 
-def _take(path: Path, number: "multiprocessing.Queue[int]") -> None:
-    for _ in range(40):
-        try:
-            with RunFolder(path).lock():
-                count = int((path / "count").read_text())
-                (path / "count").write_text(str(count + 1))
-                number.put(1)
-        except RunError:
-            pass
+TAKE = """
+import sys
+from pathlib import Path
+from tf_transformer.errors import RunError
+from tf_transformer.run_folder import RunFolder
+
+path, taken = Path(sys.argv[1]), 0
+for _ in range(40):
+    try:
+        with RunFolder(path).lock():
+            count = int((path / "count").read_text())
+            (path / "count").write_text(str(count + 1))
+            taken += 1
+    except RunError:
+        pass
+print(taken)
+"""
 
 
 def test_the_lock_excludes_under_contention(tmp_path: Path) -> None:
     (tmp_path / "count").write_text("0")
-    context = multiprocessing.get_context("spawn")
-    taken: multiprocessing.Queue[int] = context.Queue()
-    workers = [context.Process(target=_take, args=(tmp_path, taken)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(timeout=60)
-    successes = 0
-    while not taken.empty():
-        successes += taken.get()
-    assert successes == int((tmp_path / "count").read_text()) > 0
+    command = [sys.executable, "-c", TAKE, str(tmp_path)]
+    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    taken = [int(worker.communicate(timeout=60)[0]) for worker in workers]
+    assert sum(taken) == int((tmp_path / "count").read_text()) > 0
 
 
 def test_moving_aside_deletes_nothing(tmp_path: Path) -> None:
