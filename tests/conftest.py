@@ -83,6 +83,25 @@ def reversal_pairs(reversal: Path) -> list[tuple[str, str]]:
 # What reads the trained run, its translator or its export.
 SHARING = ("tests/build/", "tests/callbacks/", "tests/export/", "tests/tasks/", "tests/test_learning.py")
 
+# The longest first: a long file that a worker begins last leaves the other one idle.
+LONG = tuple(f"tests/test_{name}.py" for name in ("trouble", "continuation", "trainer", "readme"))
+    "tests/test_trouble.py",
+    "tests/test_continuation.py",
+    "tests/test_trainer.py",
+    "tests/test_readme.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the long files, and those that share the trained run, before the others."""
+
+    def place(item: pytest.Item) -> int:
+        if item.nodeid.startswith(SHARING):
+            return 0
+        return next((1 for file in LONG if item.nodeid.startswith(file)), 2)
+
+    items.sort(key=place)
+
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Gives a file's tests to one worker, and all files that share the trained run: it is made once."""

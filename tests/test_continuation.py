@@ -17,7 +17,7 @@ from tf_transformer.run_folder import RunFolder
 ROOT = Path(__file__).parents[1]
 QUICKSTART = ROOT / "training" / "quickstart" / "recipe.yaml"
 SMALL = (
-    "text.vocabulary_size=700",
+    "text.tokenizer=words",
     "model.num_layers=1",
     "model.hidden_dim=16",
     "model.intermediate_dim=32",
@@ -30,7 +30,7 @@ SMALL = (
     "training.checkpoint_every=4",
     "training.keep=2",
     "training.average=2",
-    "decoding.beam=2",
+    "decoding.beam=1",
 )
 TIMING = ("seconds", "target_tokens_per_second", "source_tokens_per_second")
 
