@@ -85,11 +85,6 @@ SHARING = ("tests/build/", "tests/callbacks/", "tests/export/", "tests/tasks/", 
 
 # The longest first: a long file that a worker begins last leaves the other one idle.
 LONG = tuple(f"tests/test_{name}.py" for name in ("trouble", "continuation", "trainer", "readme"))
-    "tests/test_trouble.py",
-    "tests/test_continuation.py",
-    "tests/test_trainer.py",
-    "tests/test_readme.py",
-)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
