@@ -80,3 +80,17 @@ def test_fingerprint_is_size_and_sha256_of_the_content(tmp_path: Path, size: int
 def test_sync_folder_names_a_folder_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         files.sync_folder(tmp_path / "nowhere")
+
+
+def test_a_link_stays_a_link_and_a_pipe_is_written_into(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    files.write_text(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    files.write_text(tmp_path / "pipe", "through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert not (tmp_path / "pipe").is_file()

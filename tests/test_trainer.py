@@ -15,7 +15,7 @@ import sacrebleu
 from tf_transformer.build import load_run
 from tf_transformer.callbacks.advance import Advance
 from tf_transformer.checkpoints import CheckpointStore
-from tf_transformer.errors import DataError, RunError
+from tf_transformer.errors import DataError, RunError, TextError
 from tf_transformer.recipe import load_recipe, with_files
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.trainer import train
@@ -187,3 +187,11 @@ def test_a_corpus_without_a_usable_pair_stops_before_training(tmp_path: Path, re
     with pytest.raises(DataError, match=r"train\.tsv: (no pairs are left|1 bad row)"):
         start(tmp_path / "recipe.yaml", tmp_path / "run")
     assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_a_lost_tokenizer_is_not_made_up(reversal: Path, undisturbed: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(undisturbed, tmp_path / "run")
+    shutil.rmtree(run / "tokenizer")
+    with pytest.raises(TextError, match=r"preprocessor\.json"):
+        start(reversal, run, "training.steps=24")
+    assert not (run / "tokenizer").exists()

@@ -31,6 +31,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Opens a file to be put in the place of ``path`` when the block ends without an exception.
 
     Whoever reads ``path`` meanwhile, or after the process was killed in the block, sees the old content.
+    A link stays one: the file it leads to is replaced. A device or pipe is written into, never replaced.
 
     Args:
         path: The file to write; its folder must exist.
@@ -41,6 +42,11 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     Raises:
         OSError: When the disk is full or the folder cannot be written; ``path`` is as it was then.
     """
+    path = path.resolve()
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        with path.open("wb") as device:
+            yield device
+        return
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".writing")
     aside = Path(name)
     try:

@@ -79,7 +79,7 @@ class _Training:
             self.terminal.say(f"{self.folder.path}: is complete, its figures are in results.json")
             return EXIT_DONE
         text = read_text(self.recipe)
-        preprocessor = self._preprocessor(text)
+        preprocessor = self._preprocessor(text, is_new=checkpoint is None)
         encoded = encode_training(text.train, preprocessor, self.recipe.data)
         self._report(text, encoded)
         fitting = self._fitting(text, preprocessor, encoded)
@@ -116,8 +116,9 @@ class _Training:
             self.folder.log_event("damaged checkpoint", line)
         return checkpoint
 
-    def _preprocessor(self, text: TextData) -> Preprocessor:
-        if self.folder.tokenizer.exists():
+    def _preprocessor(self, text: TextData, *, is_new: bool) -> Preprocessor:
+        # One that is trained again may number its pieces otherwise: weights need the one they grew with.
+        if self.folder.tokenizer.exists() or not is_new:
             return Preprocessor.load(self.folder.tokenizer)
         preprocessor = build_preprocessor(self.recipe.text, text.train)
         preprocessor.save(self.folder.tokenizer)

@@ -169,3 +169,9 @@ def test_a_run_that_is_not_whole_is_not_exported(
     shown = capsys.readouterr()
     assert message in shown.err and shown.out == ""
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_is_no_place_for_an_export(trained_run: Path, translator: Any) -> None:
+    with pytest.raises(ExportError, match="is the folder of a run; name another one"):
+        export_saved_model(translator, trained_run, samples=[], facts={})
+    assert not (trained_run / "1").exists()

@@ -150,3 +150,13 @@ def test_custom_operations_are_of_all_parts(preprocessor: Preprocessor) -> None:
     pieces = train_tokenizer("wordpiece", ["a b"], 15)
     mixed = Preprocessor(preprocessor.source_tokenizer, pieces, Normalizer("nfc"))
     assert mixed.custom_ops == ("FastWordpieceTokenizeWithOffsets", "NormalizeUTF8")
+
+
+def test_saving_destroys_nothing_foreign(tmp_path: Path) -> None:
+    preprocessor = Preprocessor.train(["ab"], ["ba"], tokenizer="bytes")
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(TextError, match=r"file: must be a folder, or not there yet. Received: a file"):
+        preprocessor.save(tmp_path / "file")
+    with pytest.raises(TextError, match=r"must be empty, or what was saved before. Received: file in it"):
+        preprocessor.save(tmp_path)
+    assert (tmp_path / "file").read_text() == "kept"

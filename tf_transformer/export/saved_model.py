@@ -21,6 +21,7 @@ from tf_transformer.errors import ExportError
 from tf_transformer.export.verification import verify
 from tf_transformer.files import sync_folder
 from tf_transformer.manifest import Manifest, write_manifest
+from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks.translate import Translator
 
 
@@ -42,6 +43,8 @@ def export_saved_model(
         ExportError: When the folder cannot be written or the reloaded model answers differently;
             nothing is left behind then.
     """
+    if RunFolder(folder).exists():
+        raise ExportError(f"{folder}: is the folder of a run; name another one for the export")
     version, is_new = next_version(folder), not folder.exists()
     aside = folder / f".{version}.writing"
     try:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ def write_folder(folder: str | Path, files: Mapping[str, bytes]) -> None:
     """
     target = Path(folder)
     try:
+        _refuse_foreign(target, {name.split("/")[0] for name in files})
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as aside:
             staged = Path(aside) / "new"
@@ -45,6 +46,15 @@ def write_folder(folder: str | Path, files: Mapping[str, bytes]) -> None:
         sync_folder(target.parent)
     except OSError as error:
         raise TextError(f"{target}: cannot write the tokenizer. Received: {error}") from error
+
+
+def _refuse_foreign(target: Path, own: Collection[str]) -> None:
+    """Keeps files that are not ours from being replaced with the folder that they are in."""
+    if target.exists() and not target.is_dir():
+        raise TextError(f"{target}: must be a folder, or not there yet. Received: a file")
+    foreign = sorted({entry.name for entry in target.iterdir()} - set(own)) if target.is_dir() else []
+    if foreign and not set(own) & {entry.name for entry in target.iterdir()}:
+        raise TextError(f"{target}: must be empty, or what was saved before. Received: {foreign[0]} in it")
 
 
 def read_bytes(path: Path) -> bytes:
