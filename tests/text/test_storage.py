@@ -11,8 +11,8 @@ from tf_transformer.text import storage
 
 def test_a_folder_replaces_the_old_one_as_a_whole(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "tokenizer"
-    storage.write_folder(folder, {"a.txt": b"1", "sub/b.txt": b"2"})
-    storage.write_folder(folder, {"c.txt": b"3"})
+    storage.write_folder(folder, {"a.txt": b"1", "sub/b.txt": b"2", "tokenizer.json": b""})
+    storage.write_folder(folder, {"c.txt": b"3", "tokenizer.json": b""})
     assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*.txt"))] == [
         "new/tokenizer/c.txt"
     ]
