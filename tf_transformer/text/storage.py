@@ -52,9 +52,9 @@ def _refuse_foreign(target: Path, own: Collection[str]) -> None:
     """Keeps files that are not ours from being replaced with the folder that they are in."""
     if target.exists() and not target.is_dir():
         raise TextError(f"{target}: must be a folder, or not there yet. Received: a file")
-    foreign = sorted({entry.name for entry in target.iterdir()} - set(own)) if target.is_dir() else []
-    if foreign and not set(own) & {entry.name for entry in target.iterdir()}:
-        raise TextError(f"{target}: must be empty, or what was saved before. Received: {foreign[0]} in it")
+    there = {entry.name for entry in target.iterdir()} if target.is_dir() else set()
+    if there and not there & set(own):
+        raise TextError(f"{target}: must be empty, or what was saved before. Received: {min(there)} in it")
 
 
 def read_bytes(path: Path) -> bytes:
