@@ -9,6 +9,11 @@ END_ID: Final = 3
 SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
 """The spelling of ids 0 to 3 in vocabulary files and pictures; no text of a user becomes one of them."""
 
+MOST_HYPOTHESES: Final = 1000
+"""The widest beam that a search may be asked for."""
+LONGEST_ANSWER: Final = 10**6
+"""The most pieces of an answer that a search may be asked for."""
+
 
 class ModelSizes(TypedDict):
     """The sizes that a preset fixes."""

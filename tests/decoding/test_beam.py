@@ -230,18 +230,24 @@ def test_in_a_graph_with_dynamic_shapes_and_saved(toy, model, tmp_path):
 
 def test_wrong_arguments(toy, model):
     for options, message in [
-        ({"beam_size": 0}, r"`beam_size` must be at least 1\. Received: 0"),
-        ({"num_results": 4}, r"`num_results` must be from 1 to `beam_size`, 3\. Received: 4"),
-        ({"num_results": 0}, r"`num_results` must be from 1 to `beam_size`, 3\. Received: 0"),
-        ({"start_id": -1}, r"`start_id` must be an id of the vocabulary\. Received: -1"),
+        ({"beam_size": 0}, r"`beam_size` must be from 1 to 1000\. Received: 0"),
+        ({"beam_size": 1001}, r"`beam_size` must be from 1 to 1000\. Received: 1001"),
+        ({"beam_size": 2.5}, r"`beam_size` must be a whole number, from 1 to 1000\. Received: 2\.5"),
+        ({"beam_size": True}, r"`beam_size` must be a whole number, .*Received: True"),
+        ({"num_results": 4}, r"`num_results` must be from 1 to 3\. Received: 4"),
+        ({"num_results": 0}, r"`num_results` must be from 1 to 3\. Received: 0"),
+        ({"num_results": "2"}, r"`num_results` must be a whole number, from 1 to 3\. Received: '2'"),
+        ({"start_id": -1}, r"`start_id` must be at least 0\. Received: -1"),
         (
             {"forbidden_ids": (0, 2)},
             r"`forbidden_ids` must not contain `end_id`.*Received: .*\(0, 2\), end_id=2",
         ),
         ({"length_formula": "wu"}, r"`length_formula` must be one of mean, gnmt\. Received: 'wu'"),
         ({"length_penalty": -0.5}, r"`length_penalty` must be a finite number, at least 0\. Received: -0\.5"),
+        ({"length_penalty": math.nan}, r"`length_penalty` must be a finite number, .*Received: nan"),
+        ({"length_penalty": None}, r"`length_penalty` must be a finite number, .*Received: None"),
     ]:
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((TypeError, ValueError), match=message):
             beam_search(
                 model.step,
                 model.cache([0], 3),

@@ -81,7 +81,7 @@ def test_in_a_graph_with_dynamic_shapes(toy):
 
 def test_wrong_arguments(toy):
     model = toy.Model.random(num_sentences=1, max_length=1)
-    with pytest.raises(ValueError, match=r"`end_id` must be an id of the vocabulary\. Received: -2"):
+    with pytest.raises(ValueError, match=r"`end_id` must be at least 0\. Received: -2"):
         run(model, toy, [0], 1, end_id=-2)
     with pytest.raises(ValueError, match=r"`length_formula` must be one of mean, gnmt\. Received: 'none'"):
         run(model, toy, [0], 1, length_formula="none")

@@ -16,6 +16,8 @@ class Echo:
         max_length: As of a model with learned positions.
     """
 
+    source_vocabulary_size = target_vocabulary_size = 20
+
     def __init__(self, max_length: int | None = None) -> None:
         self.max_length = max_length
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from tf_transformer.decoding.beam import beam_search
 from tf_transformer.presets import END_ID, PAD_ID, START_ID
 from tf_transformer.tasks import translate as module
-from tf_transformer.tasks.translate import SearchOptions, Translator, batches_by_length, replace_options
+from tf_transformer.tasks.translate import Translator, batches_by_length
 from tf_transformer.text import Preprocessor
 
 Pairs = list[tuple[str, str]]
@@ -45,6 +45,28 @@ def test_an_empty_line_has_an_empty_answer_whatever_the_model_says(babbler: Tran
     assert [hypothesis.text for hypothesis in empty] == [""]
     assert (empty[0].score, empty[0].log_probability, empty[0].finished) == (0.0, 0.0, True)
     assert first[0].text and last[0].text
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_an_empty_line_is_not_searched_for(endless: Any, words: Preprocessor, beam_size: int) -> None:
+    fed: list[tuple[int, int]] = []
+
+    class Counting(endless):  # type: ignore[misc]
+        def step(self, ids: tf.Tensor, cache: dict[str, Any]) -> Any:
+            fed.append(tuple(ids.shape))
+            return super().step(ids, cache)
+
+    task = Translator(Counting(), words, beam_size=beam_size, max_length_margin=5)
+    nothing = task.search(task.encode(["", " \t", "\r\n"]).to_tensor(), task.options, beam_size)
+    assert fed == []
+    assert nothing.finished.numpy().all() and nothing.ids.shape == (3, beam_size, 0)
+    np.testing.assert_array_equal(nothing.lengths, np.zeros((3, beam_size)))
+    np.testing.assert_array_equal(nothing.log_probabilities, np.zeros((3, beam_size)))
+    mixed = task.search(task.encode(["", "b", ""]).to_tensor(), task.options, beam_size)
+    assert fed == [(1, beam_size)] * 8  # one sentence of 2 x 1 + 5 pieces, and where an end would follow
+    np.testing.assert_array_equal(mixed.lengths, np.array([[0], [7], [0]]) * np.ones(beam_size))
+    assert mixed.finished.numpy().all(axis=1).tolist() == [True, False, True]
+    assert not mixed.ids.numpy()[[0, 2]].any() and mixed.ids.numpy()[1].all()
 
 
 def test_a_line_that_is_too_long_is_cut_counted_and_in_its_place(parrot: Translator) -> None:
@@ -138,35 +160,67 @@ def test_a_transformer_of_learned_positions_takes_any_line(words: Preprocessor) 
     assert all(len(hypotheses[0].text.split()) <= 4 for hypotheses in answers)
 
 
+def test_a_tokenizer_of_another_vocabulary_is_refused_at_once(echo: Any) -> None:
+    shorter = Preprocessor.train(["a b c"], ["a b c"], tokenizer="words")
+    message = r"`model` and `preprocessor` must have the same `source_vocabulary_size`.*Received: 20 and 7"
+    with pytest.raises(ValueError, match=message):
+        Translator(echo(), shorter)
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("texts", "received"),
     [
-        ({"beam": 3}, r"Search options must be among beam_size, .*max_length_margin\. Received: beam"),
-        ({"beam_size": 0}, r"`beam_size` must be at least 1\. Received: 0"),
-        ({"length_formula": "sum"}, r"`length_formula` must be \"gnmt\" or \"mean\"\. Received: 'sum'"),
-        ({"length_penalty": -1.0}, "length_penalty"),
-        ({"max_length_factor": -0.5}, r"`max_length_factor` must be at least 0\. Received: -0\.5"),
-        ({"max_length_margin": -1}, r"`max_length_margin` must be at least 0\. Received: -1"),
+        ("a b", "one string, 'a b'"),
+        (b"a b", "one string, b'a b'"),
+        (None, "NoneType"),
+        (3, "int"),
+        ({"a": "b"}, "dict"),
+        ([1], "int at place 0"),
+        (["a", None], "NoneType at place 1"),
+        (["a", b"b"], "bytes at place 1"),
+        (tf.constant(["a"]), "EagerTensor at place 0"),
     ],
 )
-def test_wrong_search_options(parrot: Translator, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        parrot.translate(["a"], **options)
+def test_what_is_no_list_of_strings_is_refused(parrot: Translator, texts: Any, received: str) -> None:
+    for ask in (parrot.translate, parrot.n_best, parrot.encode, parrot.count_cut):
+        with pytest.raises(TypeError, match=f"`texts` must be a list of strings. Received: {received}$"):
+            ask(texts)
+
+
+def test_any_ordered_collection_of_strings_will_do(parrot: Translator) -> None:
+    for texts in (("a", "b c"), np.array(["a", "b c"]), (text for text in ("a", "b c"))):
+        assert parrot.translate(texts) == ["a", "b c"]  # type: ignore[arg-type]
+
+
+def test_half_a_surrogate_pair_is_unknown(parrot: Translator) -> None:
+    # Its three bytes are no UTF-8, and each becomes a replacement character.
+    assert parrot.translate(["a \ud800", "b"]) == ["a <unk> <unk> <unk>", "b"]
 
 
 def test_wrong_arguments(parrot: Translator, echo: Any, words: Preprocessor) -> None:
-    with pytest.raises(TypeError, match=r"`texts` must be a list of strings\. Received: one string, 'a b'"):
-        parrot.translate("a b")
-    with pytest.raises(ValueError, match="num_results"):
-        parrot.n_best(["a"], 3)  # more than the beam holds
+    for number in (0, 3):  # the beam holds two
+        with pytest.raises(ValueError, match=rf"`num_results` must be from 1 to 2\. Received: {number}"):
+            parrot.n_best(["a"], number)
+    for length in (1, -3):
+        message = rf"`max_source_length` must be at least 2\. Received: {length}"
+        with pytest.raises(ValueError, match=message):
+            Translator(echo(), words, max_source_length=length)
     with pytest.raises(ValueError, match="Received: sample"):
         Translator(echo(), words, sample=True)
+    with pytest.raises(TypeError, match=r"`options` must be SearchOptions\. Received: 4"):
+        Translator(echo(), words, 4)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"`beam_size` must be a whole number"):
+        parrot.translate([], beam_size=2.5)  # said at once, also where there is nothing to do
 
 
-def test_options_replace_single_fields() -> None:
-    options = SearchOptions(beam_size=7)
-    assert replace_options(options, length_penalty=0.5) == SearchOptions(beam_size=7, length_penalty=0.5)
-    assert replace_options(options) == options
+def test_a_wide_beam_takes_fewer_sentences_at_once(
+    parrot: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(module, "batches_by_length", lambda lengths, most: seen.append(most) or [])
+    for beam_size in (1, 8, 32, 1000):
+        parrot.n_best(["a"], beam_size=beam_size)
+    assert seen == [4096, 4096, 1024, 32]
 
 
 def test_batches_are_of_like_lengths_within_the_bound() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -71,6 +72,41 @@ def test_float_ids_are_refused(preprocessor: Preprocessor) -> None:
     ids = tf.ragged.constant([[4.0]])
     with pytest.raises(TypeError, match=r"`source_ids` must be integers\. Received: float32"):
         preprocessor.assemble(ids, ids)
+
+
+def test_padded_ids_are_refused(preprocessor: Preprocessor) -> None:
+    ids = tf.constant([[4, 5]])
+    with pytest.raises(TypeError, match=r"`source_ids` must be ragged, .*Received: EagerTensor"):
+        preprocessor.assemble(ids, ids)
+
+
+def test_sides_of_different_sizes_are_refused(preprocessor: Preprocessor) -> None:
+    message = r"`source_ids` and `target_ids` must have equally many rows\. Received"
+    with pytest.raises(ValueError, match=rf"{message}: 1 and 2"):
+        preprocessor(["a"], ["b", "c"])
+    fixed = [tf.TensorSpec([size], tf.string) for size in (3, 2)]
+    with pytest.raises(ValueError, match=rf"{message}: 3 and 2"):
+        tf.function(preprocessor.__call__, input_signature=fixed).get_concrete_function()
+    unknown = tf.data.Dataset.from_generator(
+        lambda: [(["a"], ["b", "c"])], output_signature=tuple(tf.TensorSpec([None], tf.string) for _ in "ab")
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        list(unknown.map(preprocessor))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("ab", ["c"], r"`source_texts` must be a list of strings\. Received: one string, 'ab'"),
+        (["ab"], "c", r"`target_texts` must be a list of strings\. Received: one string, 'c'"),
+        (["ab"], None, r"`target_texts` must be a list of strings\. Received: NoneType"),
+        (["ab"], [b"c"], r"`target_texts` must be a list of strings\. Received: bytes at place 0"),
+        (["ab", "b"], ["c"], r"`source_texts` and `target_texts` must be equally many.*Received: 2 and 1"),
+    ],
+)
+def test_a_corpus_that_is_none(source: Any, target: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        Preprocessor.train(source, target, "characters")
 
 
 def test_direct_and_in_tf_data(preprocessor: Preprocessor) -> None:

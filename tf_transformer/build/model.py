@@ -6,7 +6,7 @@ from tf_transformer.errors import RecipeError
 from tf_transformer.models import Transformer
 from tf_transformer.recipe.schema import Optimizer, Recipe, Training
 from tf_transformer.schedules import Constant, ExponentialDecay, WarmupCosine, WarmupInverseSqrt, WarmupLinear
-from tf_transformer.tasks.translate import SearchOptions, Translator
+from tf_transformer.tasks import SearchOptions, Translator
 from tf_transformer.text import Preprocessor
 
 

@@ -5,17 +5,32 @@ from typing import Any
 
 import tensorflow as tf
 
+from tf_transformer.arguments import whole_number
+from tf_transformer.presets import MOST_HYPOTHESES
+
 Tensor = Any
 Cache = dict[str, Any]
 Step = Callable[[Tensor, Cache], tuple[Tensor, Cache]]
 """`step(ids [B, K] int32, cache) -> (logits [B, K, V], cache)`: one more token for every hypothesis."""
 
 
+def check_sizes(beam_size: Any, num_results: Any) -> tuple[int, int]:
+    """Both as plain integers; no `num_results` means all of the beam.
+
+    Raises:
+        TypeError: If one is no whole number.
+        ValueError: If one is out of range.
+    """
+    beam_size = whole_number("beam_size", beam_size, 1, MOST_HYPOTHESES)
+    if num_results is None:
+        return beam_size, beam_size
+    return beam_size, whole_number("num_results", num_results, 1, beam_size)
+
+
 def check_ids(start_id: int, end_id: int, forbidden_ids: Sequence[int]) -> None:
-    """Raises ValueError for ids with which no hypothesis could start or end."""
+    """Raises ValueError or TypeError for ids with which no hypothesis could start or end."""
     for name, value in (("start_id", start_id), ("end_id", end_id)):
-        if value < 0:
-            raise ValueError(f"`{name}` must be an id of the vocabulary. Received: {value!r}")
+        whole_number(name, value, 0)
     if end_id in forbidden_ids:
         raise ValueError(
             "`forbidden_ids` must not contain `end_id`, or nothing could end. "

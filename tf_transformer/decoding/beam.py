@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tf_transformer.decoding.arguments import Cache, Step, check_ids, limits, loop_shapes
+from tf_transformer.decoding.arguments import Cache, Step, check_ids, check_sizes, limits, loop_shapes
 from tf_transformer.decoding.continuations import best_continuations
 from tf_transformer.decoding.length_penalty import LengthFormula, check_length_penalty, ranking_score
 from tf_transformer.decoding.search_result import SearchResult
@@ -71,7 +71,7 @@ def beam_search(
             `[B, K, ..., t, d]`, of which t may grow, and are reordered when hypotheses are; the shared
             ones belong to the sentences and are passed on as they are.
         batch_size: B, also as a tensor; 0 is allowed.
-        beam_size: K.
+        beam_size: K, at most `presets.MOST_HYPOTHESES`.
         max_lengths: int32 `[B]` or scalar: the largest number of pieces. The end token is not counted, so
             it may still follow the last of them.
         start_id: Token that hypotheses start with.
@@ -86,10 +86,10 @@ def beam_search(
         A `SearchResult` with `num_results` different hypotheses a sentence, best first.
 
     Raises:
-        ValueError: If a size, an id, or the length penalty is out of range.
+        TypeError: If a size, an id, or the length penalty is no number.
+        ValueError: If one of them is out of range.
     """
-    num_results = beam_size if num_results is None else num_results
-    _check_sizes(beam_size, num_results)
+    beam_size, num_results = check_sizes(beam_size, num_results)
     check_ids(start_id, end_id, forbidden_ids)
     check_length_penalty(length_penalty, length_formula)
     max_lengths = limits(max_lengths, batch_size)  # [B]
@@ -239,12 +239,3 @@ def _empty_pool(shape: Tensor, longest: Tensor) -> SearchResult:
         log_probabilities=tf.fill(shape, -math.inf),
         finished=tf.zeros(shape, tf.bool),
     )
-
-
-def _check_sizes(beam_size: int, num_results: int) -> None:
-    if beam_size < 1:
-        raise ValueError(f"`beam_size` must be at least 1. Received: {beam_size!r}")
-    if not 1 <= num_results <= beam_size:
-        raise ValueError(
-            f"`num_results` must be from 1 to `beam_size`, {beam_size}. Received: {num_results!r}"
-        )

@@ -57,7 +57,8 @@ def greedy_search(
         A `SearchResult` with K = 1. A hypothesis that reached its limit first is not `finished`.
 
     Raises:
-        ValueError: If an id or the length penalty is out of range.
+        TypeError: If an id or the length penalty is no number.
+        ValueError: If one of them is out of range.
     """
     check_ids(start_id, end_id, forbidden_ids)
     check_length_penalty(length_penalty, length_formula)

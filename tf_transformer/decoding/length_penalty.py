@@ -1,16 +1,17 @@
 """The score by which hypotheses of different lengths are ranked."""
 
-import math
 from typing import Any, Literal, get_args
 
 import tensorflow as tf
+
+from tf_transformer.arguments import finite_number
 
 Tensor = Any
 LengthFormula = Literal["mean", "gnmt"]
 
 
 def check_length_penalty(length_penalty: float, length_formula: str) -> None:
-    """Raises ValueError unless both make a formula.
+    """Raises TypeError or ValueError unless both make a formula.
 
     A negative exponent is refused: it would reward short hypotheses, which no bound of the search expects.
     """
@@ -19,10 +20,7 @@ def check_length_penalty(length_penalty: float, length_formula: str) -> None:
             f"`length_formula` must be one of {', '.join(get_args(LengthFormula))}. "
             f"Received: {length_formula!r}"
         )
-    if not (length_penalty >= 0.0 and math.isfinite(length_penalty)):
-        raise ValueError(
-            f"`length_penalty` must be a finite number, at least 0. Received: {length_penalty!r}"
-        )
+    finite_number("length_penalty", length_penalty, 0.0)
 
 
 def ranking_score(

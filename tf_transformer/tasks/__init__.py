@@ -1,5 +1,6 @@
 """Tasks: a model, its text side and its search, joined into text in, answer out."""
 
-from tf_transformer.tasks.translate import Hypothesis, SearchOptions, Translator
+from tf_transformer.tasks.options import SearchOptions
+from tf_transformer.tasks.translate import Hypothesis, Translator
 
 __all__ = ["Hypothesis", "SearchOptions", "Translator"]

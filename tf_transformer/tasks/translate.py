@@ -12,36 +12,21 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tf_transformer.arguments import list_of_strings, whole_number
+from tf_transformer.decoding.arguments import check_sizes
 from tf_transformer.decoding.beam import beam_search
 from tf_transformer.decoding.greedy import greedy_search
 from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.models import Transformer
-from tf_transformer.presets import END_ID, PAD_ID, START_ID
+from tf_transformer.presets import END_ID, LONGEST_ANSWER, PAD_ID, START_ID
+from tf_transformer.tasks.options import SearchOptions, replace_options
 from tf_transformer.tasks.served import ServedTranslator
 from tf_transformer.text import Preprocessor
 
 PIECES_AT_ONCE = 4096
-"""Source positions, padding included, that ``translate`` puts into one batch."""
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """How translations are searched for.
-
-    Args:
-        beam_size: Hypotheses kept alive for each sentence; 1 is greedy search.
-        length_penalty: The exponent alpha of the length formula; 0 ranks by log-probability.
-        length_formula: ``"gnmt"``: log P / ((5 + length) / 6)^alpha, ``"mean"``: log P / length^alpha;
-            the length counts the end token.
-        max_length_factor: Pieces allowed for each source piece.
-        max_length_margin: Pieces allowed beyond that.
-    """
-
-    beam_size: int = 4
-    length_penalty: float = 1.0
-    length_formula: str = "mean"
-    max_length_factor: float = 2.0
-    max_length_margin: int = 10
+"""Source positions, padding included, that ``translate`` puts into one batch; fewer for a wide beam."""
+USUAL_BEAM = 8
+"""The widest beam that is not wide."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +58,11 @@ class Translator(tf.Module):
             than the model has learned positions for.
         **search: Fields of :class:`SearchOptions`.
 
+    Raises:
+        TypeError: For an option of a wrong type.
+        ValueError: For an option that does not exist or is out of its range, and when model and
+            preprocessor have vocabularies of different sizes.
+
     Example:
 
     >>> translator = Translator(model, preprocessor, beam_size=4)  # doctest: +SKIP
@@ -90,6 +80,8 @@ class Translator(tf.Module):
         **search: Any,
     ) -> None:
         super().__init__(name="translator")
+        _check_vocabularies(model, preprocessor)
+        max_source_length = whole_number("max_source_length", max_source_length, 2)  # a piece and the end
         self.model = model
         self.preprocessor = preprocessor
         self.options = replace_options(options or SearchOptions(), **search)
@@ -118,19 +110,20 @@ class Translator(tf.Module):
             **search: Fields of :class:`SearchOptions` that differ from the translator's own.
 
         Raises:
-            TypeError: When ``texts`` is one string; its characters are hardly meant.
+            TypeError: When ``texts`` is no list of strings (one string is none), or for an option of a wrong
+                type.
             ValueError: For a search option that does not exist or is out of its range.
         """
-        if isinstance(texts, str | bytes):
-            raise TypeError(f"Argument `texts` must be a list of strings. Received: one string, {texts!r}")
+        texts = list_of_strings("texts", texts)
+        options = replace_options(self.options, **search)
+        _, num_results = check_sizes(options.beam_size, num_results)
         if not texts:
             return []
-        options = replace_options(self.options, **search)
-        num_results = num_results or options.beam_size
         source_ids = self.encode(texts)
         lengths = source_ids.row_lengths().numpy()
         answers: list[list[Hypothesis]] = [[]] * len(texts)
-        for rows in batches_by_length(lengths, PIECES_AT_ONCE):
+        positions = PIECES_AT_ONCE * USUAL_BEAM // max(options.beam_size, USUAL_BEAM)
+        for rows in batches_by_length(lengths, positions):
             batch = tf.gather(source_ids, rows).to_tensor(PAD_ID)
             for row, hypotheses in zip(rows, self._hypotheses(batch, options, num_results), strict=True):
                 answers[row] = hypotheses
@@ -154,29 +147,40 @@ class Translator(tf.Module):
 
     def encode(self, texts: Sequence[str]) -> tf.RaggedTensor:
         """Source ids of ``texts`` as the model gets them, cut to ``max_source_length``."""
-        return self._cut(self.preprocessor.encode_source(tf.constant(list(texts), tf.string)))
+        return self._cut(self._source_ids(texts))
 
     def count_cut(self, texts: Sequence[str]) -> int:
         """How many of ``texts`` are longer than ``max_source_length`` and lose their end."""
-        lengths = self.preprocessor.encode_source(tf.constant(list(texts), tf.string)).row_lengths()
+        lengths = self._source_ids(texts).row_lengths()
         return int(tf.math.count_nonzero(lengths > self.max_source_length))
 
     def search(self, source_ids: tf.Tensor, options: SearchOptions, num_results: int) -> SearchResult:
         """Searches translations of a batch inside any graph.
+
+        A source without a piece has nothing to translate: it is not searched for, and all its hypotheses are
+        empty and finished, whatever the model would say.
 
         Args:
             source_ids: ``[B, S]`` int32, zero-padded, each row with its end token.
             options: How to search.
             num_results: Hypotheses to find for each, at most ``options.beam_size``.
         """
+        has_pieces = tf.math.count_nonzero(source_ids, axis=1) > 1  # [B], the end token is none
+        result = self._search(tf.boolean_mask(source_ids, has_pieces), options, num_results)
+        # Row 0 is the empty answer; those that were searched for follow in their order.
+        places = tf.where(has_pieces, tf.cumsum(tf.cast(has_pieces, tf.int32)), 0)
+        with_empty = [
+            tf.pad(part, [[1, 0]] + [[0, 0]] * (part.shape.rank - 1), constant_values=part.dtype == tf.bool)
+            for part in result
+        ]
+        return SearchResult(*(tf.gather(part, places) for part in with_empty))
+
+    def _search(self, source_ids: tf.Tensor, options: SearchOptions, num_results: int) -> SearchResult:
         memory = self.model.encode(source_ids, training=False)
         cache = self.model.start_cache(memory, num_hypotheses=options.beam_size)
-        lengths = tf.math.count_nonzero(source_ids, axis=1, dtype=tf.int32) - 1  # [B], without the end token
-        allowed = tf.cast(tf.cast(lengths, tf.float32) * options.max_length_factor, tf.int32)
-        limits = self._bounded(allowed + options.max_length_margin)
         common = {
             "batch_size": tf.shape(source_ids)[0],
-            "max_lengths": limits,
+            "max_lengths": self._limits(source_ids, options),
             "start_id": START_ID,
             "end_id": END_ID,
             "forbidden_ids": (PAD_ID, START_ID),
@@ -202,27 +206,22 @@ class Translator(tf.Module):
             best first.
         """
         source_ids = self._cut(self.preprocessor.encode_source(texts)).to_tensor(PAD_ID)
-        return self._texts(source_ids, self.search(source_ids, options, num_results))
+        return self._texts(self.search(source_ids, options, num_results))
 
-    def _texts(self, source_ids: tf.Tensor, result: SearchResult) -> dict[str, tf.Tensor]:
+    def _texts(self, result: SearchResult) -> dict[str, tf.Tensor]:
         shape = tf.shape(result.scores)  # [B, K]
         flat = tf.reshape(result.ids, [shape[0] * shape[1], tf.shape(result.ids)[2]])
-        texts = tf.reshape(self.preprocessor.decode_target(flat), shape)
-        # A source without a piece has nothing to translate: its answer is empty, whatever the model says.
-        empty = tf.math.count_nonzero(source_ids, axis=1)[:, tf.newaxis] <= 1  # [B, 1]
-        zeros = tf.zeros_like(result.scores)
         return {
-            "text": tf.where(empty, tf.fill(shape, ""), texts),
-            "score": tf.where(empty, zeros, result.scores),
-            "log_probability": tf.where(empty, zeros, result.log_probabilities),
-            "finished": result.finished | empty,
+            "text": tf.reshape(self.preprocessor.decode_target(flat), shape),
+            "score": result.scores,
+            "log_probability": result.log_probabilities,
+            "finished": result.finished,
         }
 
     def _hypotheses(
         self, source_ids: tf.Tensor, options: SearchOptions, num_results: int
     ) -> list[list[Hypothesis]]:
-        result = self._graph(options, num_results)(source_ids)
-        answer = self._texts(source_ids, result)
+        answer = self._texts(self._graph(options, num_results)(source_ids))
         columns = [answer[name].numpy() for name in ("text", "score", "log_probability", "finished")]
         return [
             [
@@ -248,33 +247,29 @@ class Translator(tf.Module):
         last = tf.equal(places, self.max_source_length - 1)
         return cut.with_flat_values(tf.where(last, END_ID, cut.flat_values))
 
-    def _bounded(self, limits: tf.Tensor) -> tf.Tensor:
-        """Keeps lengths within a learned table of positions (the start token takes one)."""
+    def _source_ids(self, texts: Sequence[str]) -> tf.RaggedTensor:
+        # A lone surrogate is not UTF-8; as bytes the normaliser takes it for what it is.
+        content = [text.encode("utf-8", "surrogatepass") for text in list_of_strings("texts", texts)]
+        return self.preprocessor.encode_source(tf.constant(content, tf.string))
+
+    def _limits(self, source_ids: tf.Tensor, options: SearchOptions) -> tf.Tensor:
+        """The most pieces of each answer, int32 ``[B]``: within a learned table of positions, too."""
+        lengths = tf.math.count_nonzero(source_ids, axis=1, dtype=tf.int32) - 1  # [B], without the end token
+        allowed = tf.floor(tf.cast(lengths, tf.float32) * options.max_length_factor)
+        limits = tf.cast(tf.minimum(allowed + options.max_length_margin, LONGEST_ANSWER), tf.int32)
         table = self.model.max_length
-        return limits if table is None else tf.minimum(limits, table - 1)
+        return limits if table is None else tf.minimum(limits, table - 1)  # the start token takes one
 
 
-def replace_options(options: SearchOptions, **search: Any) -> SearchOptions:
-    """``options`` with some fields replaced.
-
-    Raises:
-        ValueError: For a field that does not exist or a value out of its range.
-    """
-    unknown = sorted(set(search) - set(SearchOptions.__dataclass_fields__))
-    if unknown:
-        known = ", ".join(SearchOptions.__dataclass_fields__)
-        raise ValueError(f"Search options must be among {known}. Received: {', '.join(unknown)}")
-    options = SearchOptions(**{**options.__dict__, **search})
-    if options.beam_size < 1:
-        raise ValueError(f"Argument `beam_size` must be at least 1. Received: {options.beam_size}")
-    for name in ("max_length_factor", "max_length_margin"):
-        if getattr(options, name) < 0:
-            raise ValueError(f"Argument `{name}` must be at least 0. Received: {getattr(options, name)}")
-    if options.length_formula not in ("gnmt", "mean"):
-        raise ValueError(
-            f'Argument `length_formula` must be "gnmt" or "mean". Received: {options.length_formula!r}'
-        )
-    return options
+def _check_vocabularies(model: Transformer, preprocessor: Preprocessor) -> None:
+    for side in ("source", "target"):
+        name = f"{side}_vocabulary_size"
+        mine, other = getattr(model, name), getattr(preprocessor, name)
+        if mine != other:
+            raise ValueError(
+                f"`model` and `preprocessor` must have the same `{name}`: they do not belong together. "
+                f"Received: {mine} and {other}"
+            )
 
 
 def batches_by_length(lengths: np.ndarray[Any, Any], positions: int) -> list[np.ndarray[Any, Any]]:

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
+from tf_transformer.arguments import list_of_strings
+
 NormalForm = Literal["nfc", "nfkc"]
 
 _BATCH = 4096
@@ -86,7 +88,12 @@ class Normalizer(tf.Module):
         return tf.strings.strip(strings)
 
     def normalize_texts(self, texts: Sequence[str]) -> list[str]:
-        """Normalises Python strings, as `__call__` does; lone surrogates become U+FFFD."""
+        """Normalises Python strings, as `__call__` does; lone surrogates become U+FFFD.
+
+        Raises:
+            TypeError: `texts` is no list of strings.
+        """
+        texts = list_of_strings("texts", texts)
         result: list[str] = []
         for start in range(0, len(texts), _BATCH):
             batch = [text.encode("utf-8", "surrogatepass") for text in texts[start : start + _BATCH]]

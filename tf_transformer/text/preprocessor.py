@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 import tensorflow as tf
 
+from tf_transformer.arguments import list_of_strings
 from tf_transformer.errors import TextError
 from tf_transformer.presets import END_ID, START_ID
 from tf_transformer.text import storage
@@ -81,11 +82,19 @@ class Preprocessor(tf.Module):
             The preprocessor.
 
         Raises:
-            ValueError: An argument is out of its range.
+            TypeError: A side is no list of strings.
+            ValueError: An argument is out of its range, or the sides are not equally long.
             TextError: A side has no text, or `vocabulary_size` cannot hold its characters.
         """
         normalizer = normalizer or Normalizer()
-        source, target = (normalizer.normalize_texts(list(texts)) for texts in (source_texts, target_texts))
+        source = list_of_strings("source_texts", source_texts)
+        target = list_of_strings("target_texts", target_texts)
+        if len(source) != len(target):
+            raise ValueError(
+                "`source_texts` and `target_texts` must be equally many, one target for each source. "
+                f"Received: {len(source)} and {len(target)}"
+            )
+        source, target = normalizer.normalize_texts(source), normalizer.normalize_texts(target)
 
         def trained(texts: Iterable[str]) -> Tokenizer:
             return train_tokenizer(
@@ -182,11 +191,14 @@ class Preprocessor(tf.Module):
             `target_ids` are the start and the pieces, `labels` the pieces and the end.
 
         Raises:
-            TypeError: Ids are not integers.
-            tf.errors.InvalidArgumentError: An id is not in the vocabulary, or a row is longer than asked for.
+            TypeError: Ids are not ragged, or no integers.
+            ValueError: The sides have different numbers of rows.
+            tf.errors.InvalidArgumentError: An id is not in the vocabulary, or a row is longer than asked for;
+                or the numbers of rows differ where a graph learns them only when it runs.
         """
         source_ids = _checked("source_ids", source_ids, self.source_vocabulary_size)
         target_ids = _checked("target_ids", target_ids, self.target_vocabulary_size)
+        source_ids, target_ids = _paired(source_ids, target_ids)
         source = _padded("source_ids", source_ids, source_length)
         starts = tf.fill([target_ids.nrows(), 1], START_ID)
         shifted = _padded("target_ids", tf.concat([starts, target_ids], axis=1), target_length)
@@ -238,8 +250,23 @@ def _ended(ids: tf.RaggedTensor) -> tf.RaggedTensor:
     return tf.concat([ids, tf.fill([ids.nrows(), 1], END_ID)], axis=1)  # [B, None + 1]
 
 
+def _paired(source_ids: tf.RaggedTensor, target_ids: tf.RaggedTensor) -> tuple[Any, Any]:
+    """Refuses sides of different sizes: a model would take one sentence as the source of all."""
+    rule = "`source_ids` and `target_ids` must have equally many rows"
+    sizes = [source_ids.shape[0], target_ids.shape[0]]
+    if None not in sizes:
+        if sizes[0] != sizes[1]:
+            raise ValueError(f"{rule}. Received: {sizes[0]} and {sizes[1]}")
+        return source_ids, target_ids
+    check = tf.debugging.assert_equal(source_ids.nrows(), target_ids.nrows(), f"{rule}. Received others")
+    with tf.control_dependencies([check]):
+        return source_ids, target_ids.with_flat_values(tf.identity(target_ids.flat_values))
+
+
 def _checked(name: str, ids: tf.RaggedTensor, size: int) -> tf.RaggedTensor:
     """Refuses ids outside the vocabulary: an embedding on a GPU would give zeros for them, without a word."""
+    if not isinstance(ids, tf.RaggedTensor):
+        raise TypeError(f"`{name}` must be ragged, rows without padding. Received: {type(ids).__name__}")
     if not ids.dtype.is_integer:
         raise TypeError(f"`{name}` must be integers. Received: {ids.dtype.name}")
     flat = tf.cast(ids.flat_values, tf.int32)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Literal
 
 import tensorflow as tf
 
+from tf_transformer.arguments import each_string, whole_number
 from tf_transformer.errors import TextError
 from tf_transformer.presets import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from tf_transformer.text import storage
@@ -186,9 +187,12 @@ def train_tokenizer(
         The tokenizer.
 
     Raises:
+        TypeError: `texts` is no iterable of strings, or `vocabulary_size` no whole number.
         ValueError: An argument is out of its range.
         TextError: The corpus has no text, or `vocabulary_size` cannot hold its characters.
     """
+    texts = each_string("texts", texts)
+    vocabulary_size = whole_number("vocabulary_size", vocabulary_size, 1)
     special: dict[str, Any] = {}
     if kind == "sentencepiece":
         special = {"model_type": model_type, "byte_fallback": byte_fallback}
