@@ -16,11 +16,12 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
         ValueError: If it is out of bounds.
     """
     bounds = f"at least {least}" if most is None else f"from {least} to {most}"
-    if not isinstance(value, Integral) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"`{name}` must be a whole number, {bounds}. Received: {repr(value)[:_SHOWN]}")
-    if value < least or (most is not None and value > most):
-        raise ValueError(f"`{name}` must be {bounds}. Received: {value!r}")
-    return int(value)
+    number = int(value)
+    if number < least or (most is not None and number > most):
+        raise ValueError(f"`{name}` must be {bounds}. Received: {number}")
+    return number
 
 
 def finite_number(name: str, value: Any, least: float) -> float:
@@ -31,7 +32,7 @@ def finite_number(name: str, value: Any, least: float) -> float:
         ValueError: If it is too small, infinite, or not a number.
     """
     rule = f"`{name}` must be a finite number, at least {least:g}"
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{rule}. Received: {repr(value)[:_SHOWN]}")
     try:
         number = float(value)
