@@ -68,6 +68,45 @@ def test_sample_weights_scale_and_do_not_divide():
     assert float(loss) == pytest.approx(np.log(8.0) * (3.0 + 4.0) / 5.0, abs=1e-6)
 
 
+def test_a_weight_of_a_sentence_is_that_of_its_tokens():
+    # As many sentences as positions, so that weights of positions would pass as well. The labels cost log 8,
+    # but the first one of the second sentence log 2; the second one there is padding.
+    logits, labels, weights = UNIFORM[:, :2], np.array([[4, 4], [0, 3]]), np.array([2.0, 5.0])
+    by_hand = (2.0 * (np.log(8.0) + np.log(8.0)) + 5.0 * np.log(8.0)) / 3.0
+    for given in (weights, weights[:, None], np.array([[2.0, 2.0], [7.0, 5.0]])):
+        loss = MaskedCrossEntropy()(labels, logits, sample_weight=given)
+        assert float(loss) == pytest.approx(by_hand, abs=1e-6)
+    assert float(MaskedCrossEntropy()(labels, logits, sample_weight=2.0)) == pytest.approx(2.0 * np.log(8.0))
+    model = keras.Sequential([keras.layers.Identity()])
+    model.compile(loss=MaskedCrossEntropy())
+    assert model.evaluate(logits, labels, sample_weight=weights, verbose=0) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("shape", [(4,), (1,), (2, 3), (1, 4), (2, 4, 1)])
+def test_other_weights_are_refused(shape):
+    message = r"`sample_weight` must be one weight a token or one a sentence.*\(2, 4\).*Received: shape \("
+    with pytest.raises(ValueError, match=message):
+        MaskedCrossEntropy()(LABELS, UNIFORM, sample_weight=np.ones(shape))
+
+
+@pytest.mark.parametrize("wrong", [-1, 5, 1.5])
+def test_labels_outside_the_vocabulary_are_refused(wrong):
+    labels = LABELS.astype("float32")
+    labels[1, 2] = wrong
+    with pytest.raises(ValueError, match=rf"`y_true` must be whole .* vocabulary, 5\. Received: {wrong}"):
+        MaskedCrossEntropy()(labels, UNIFORM)
+    labels[1, 2] = -100  # unless that is what padding is called
+    labels[LABELS == 0] = -100
+    assert float(MaskedCrossEntropy(ignore_id=-100)(labels, UNIFORM)) == pytest.approx(np.log(8.0), abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (1, 4), (2, 1), (8,), (2, 4, 1)])
+def test_labels_of_another_shape_are_refused(shape):
+    message = r"`y_true` and the positions of `y_pred` must have the same sizes\. Received: .* and \(2, 4\)"
+    with pytest.raises(ValueError, match=message):
+        MaskedCrossEntropy()(np.ones(shape, "int32"), UNIFORM)
+
+
 def test_fit_gives_the_gradient_of_the_token_mean():
     model = small_model()
     table = tf.Variable(model.get_weights()[0])
@@ -100,9 +139,19 @@ def test_config_round_trip():
     assert again.get_config() == {"name": "other", "label_smoothing": 0.1, "ignore_id": 3}
 
 
-def test_wrong_smoothing():
-    with pytest.raises(ValueError, match=r"`label_smoothing` must be .* less than 1\. Received: -0\.1"):
-        MaskedCrossEntropy(-0.1)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"label_smoothing": -0.1}, r"`label_smoothing` must be a finite .* at least 0\. Received: -0\.1"),
+        ({"label_smoothing": 1.0}, r"`label_smoothing` must be less than 1\. Received: 1\.0"),
+        ({"label_smoothing": "0.1"}, r"`label_smoothing` must be a finite .*Received: '0\.1'"),
+        ({"ignore_id": None}, r"`ignore_id` must be a whole number\. Received: None"),
+        ({"ignore_id": 0.5}, r"`ignore_id` must be a whole number\. Received: 0\.5"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        MaskedCrossEntropy(**arguments)
 
 
 IN_A_PROCESS = """

@@ -41,6 +41,19 @@ def test_sample_weights(weights):
     assert float(Perplexity()(labels, logits, sample_weight=np.array(weights))) == pytest.approx(0.14**-0.5)
 
 
+@pytest.mark.parametrize("kind", [MaskedAccuracy, Perplexity])
+def test_labels_and_weights_that_do_not_fit_are_refused(kind):
+    labels, logits = FIRST
+    with pytest.raises(ValueError, match=r"`y_true` must be whole .* vocabulary, 2\. Received: -1"):
+        kind()(np.array([[-1, 0, 0]]), logits)
+    with pytest.raises(ValueError, match=r"`y_true` and the positions .*Received: \(1, 1\) and \(1, 3\)"):
+        kind()(labels[:, :1], logits)
+    with pytest.raises(ValueError, match=r"`sample_weight` must be one weight .*Received: shape \(3,\)"):
+        kind()(labels, logits, sample_weight=np.ones(3))  # one for each position
+    with pytest.raises(TypeError, match=r"`ignore_id` must be a whole number\. Received: None"):
+        kind(ignore_id=None)
+
+
 def test_other_padding_and_padding_alone():
     logits = np.log(np.tile([0.7, 0.2, 0.1], (1, 2, 1)))
     assert float(MaskedAccuracy(ignore_id=2)(np.array([[0, 2]]), logits)) == 1.0

@@ -8,18 +8,19 @@ from typing import Any
 _SHOWN = 60
 
 
-def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+def whole_number(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """A whole number within bounds, as a plain integer.
 
     Raises:
         TypeError: If it is no whole number; a truth value is none either.
         ValueError: If it is out of bounds.
     """
-    bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+    bounds = "" if least is None else f"at least {least}" if most is None else f"from {least} to {most}"
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"`{name}` must be a whole number, {bounds}. Received: {repr(value)[:_SHOWN]}")
+        rule = f"`{name}` must be a whole number" + (f", {bounds}" if bounds else "")
+        raise TypeError(f"{rule}. Received: {repr(value)[:_SHOWN]}")
     number = int(value)
-    if number < least or (most is not None and number > most):
+    if (least is not None and number < least) or (most is not None and number > most):
         raise ValueError(f"`{name}` must be {bounds}. Received: {number}")
     return number
 

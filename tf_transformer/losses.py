@@ -5,6 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from tf_transformer.arguments import finite_number, whole_number
+from tf_transformer.ops.checks import check_ids, check_same_sizes, token_weights
 from tf_transformer.ops.cross_entropy import smoothed_cross_entropy
 
 __all__ = ["MaskedCrossEntropy", "smoothed_cross_entropy"]
@@ -23,7 +25,8 @@ class MaskedCrossEntropy(keras.losses.Loss):
     over the whole batch, that is over all replicas of a `tf.distribute` strategy, so one device and many
     follow the same curve. A batch without a real token has the loss 0 and the gradient 0.
 
-    A `sample_weight` scales the loss of its tokens; the divisor stays the number of real tokens.
+    A `sample_weight` scales the loss of its tokens (that of a sentence, of all tokens of the sentence); the
+    divisor stays the number of real tokens.
     For the values of single tokens call `smoothed_cross_entropy`.
 
     Args:
@@ -42,8 +45,9 @@ class MaskedCrossEntropy(keras.losses.Loss):
         A float32 scalar.
 
     Raises:
-        ValueError: If `label_smoothing` is out of range, if the shapes do not fit, or if the vocabulary
-            is so large that labels cast to float32 would no longer be exact.
+        ValueError: If `label_smoothing` is out of range, if the shapes do not fit, if a label is in no
+            vocabulary (outside of a graph), or if the vocabulary is so large that labels cast to float32
+            would no longer be exact.
 
     Example:
 
@@ -58,15 +62,16 @@ class MaskedCrossEntropy(keras.losses.Loss):
         self, label_smoothing: float = 0.0, ignore_id: int = 0, name: str = "masked_cross_entropy"
     ) -> None:
         super().__init__(name=name, reduction="sum_over_batch_size", dtype="float32")
-        if not 0.0 <= label_smoothing < 1.0:
-            raise ValueError(
-                f"`label_smoothing` must be at least 0 and less than 1. Received: {label_smoothing!r}"
-            )
-        self.label_smoothing = float(label_smoothing)
-        self.ignore_id = int(ignore_id)
+        self.label_smoothing = finite_number("label_smoothing", label_smoothing, 0.0)
+        if self.label_smoothing >= 1.0:
+            raise ValueError(f"`label_smoothing` must be less than 1. Received: {label_smoothing!r}")
+        self.ignore_id = whole_number("ignore_id", ignore_id)
 
     def __call__(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor = None) -> Tensor:
         y_pred = ops.convert_to_tensor(y_pred)
+        if sample_weight is not None:
+            # Keras would take one weight a sentence for one a position, where there are as many of them.
+            sample_weight = token_weights(sample_weight, ops.convert_to_tensor(y_true))
         # A new tensor, so that Keras does not weigh the values again by a mask that a layer left on the old.
         return super().__call__(y_true, ops.reshape(y_pred, ops.shape(y_pred)), sample_weight)
 
@@ -77,6 +82,8 @@ class MaskedCrossEntropy(keras.losses.Loss):
                 f"`y_pred` must have at most {LARGEST_EXACT_ID} classes: Keras casts labels to float32. "
                 f"Received: {vocabulary_size}"
             )
+        check_same_sizes("`y_true` and the positions of `y_pred`", y_true.shape, y_pred.shape[:-1])
+        check_ids("y_true", y_true, vocabulary_size, self.ignore_id)
         labels = ops.cast(y_true, "int32")  # [B, T]
         values = smoothed_cross_entropy(labels, y_pred, self.label_smoothing, self.ignore_id)
         return _scaled_to_token_mean(values, ops.not_equal(labels, self.ignore_id))

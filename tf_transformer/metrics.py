@@ -6,6 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from tf_transformer.arguments import whole_number
+from tf_transformer.ops.checks import check_ids, check_same_sizes, token_weights
 from tf_transformer.ops.cross_entropy import smoothed_cross_entropy
 
 Tensor = Any
@@ -16,7 +18,7 @@ class _TokenMean(keras.metrics.Metric):
 
     def __init__(self, ignore_id: int, name: str) -> None:
         super().__init__(name=name, dtype="float32")
-        self.ignore_id = int(ignore_id)
+        self.ignore_id = whole_number("ignore_id", ignore_id)
         self.total = self.add_variable(shape=(), initializer="zeros", name="total")
         self.count = self.add_variable(shape=(), initializer="zeros", name="count")
 
@@ -25,14 +27,14 @@ class _TokenMean(keras.metrics.Metric):
         """The value of each token: int32 [B, T], float32 [B, T, V] -> float32 [B, T]."""
 
     def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor = None) -> None:
+        y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
+        check_same_sizes("`y_true` and the positions of `y_pred`", y_true.shape, y_pred.shape[:-1])
+        check_ids("y_true", y_true, y_pred.shape[-1], self.ignore_id)
         labels = ops.cast(y_true, "int32")
-        values = self.token_values(labels, ops.convert_to_tensor(y_pred))
+        values = self.token_values(labels, y_pred)
         weights = ops.cast(ops.not_equal(labels, self.ignore_id), "float32")
         if sample_weight is not None:
-            sample_weight = ops.cast(sample_weight, "float32")
-            while len(sample_weight.shape) < len(weights.shape):
-                sample_weight = ops.expand_dims(sample_weight, -1)  # a sentence's weight is its tokens'
-            weights = weights * sample_weight
+            weights = weights * token_weights(sample_weight, labels)
         self.total.assign_add(ops.sum(values * weights))
         self.count.assign_add(ops.sum(weights))
 

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 from tf_transformer.losses import MaskedCrossEntropy
@@ -162,6 +163,46 @@ def test_errors() -> None:
         small()({**INPUTS, "target_ids": TARGET.astype("float32")})
     with pytest.raises(ValueError, match=r"length=7, max_length=6"):
         small(positions="learned", max_length=6)(INPUTS)
+
+
+@pytest.mark.parametrize("side", ["source_ids", "target_ids"])
+@pytest.mark.parametrize("wrong", [-1, 13])
+def test_ids_outside_the_vocabulary_are_refused(side: str, wrong: int) -> None:
+    inputs = {**INPUTS, side: INPUTS[side].copy()}
+    inputs[side][1, 2] = wrong
+    model = small(num_layers=1)
+    message = rf"`{side}` must be whole numbers, at least 0 and below .* vocabulary, 13\. Received: {wrong}"
+    for take in (model, model.attention):
+        with pytest.raises(ValueError, match=message):
+            take(inputs)
+    if side == "target_ids":
+        cache = model.start_cache(model.encode(SOURCE))
+        with pytest.raises(ValueError, match=message.replace("target_ids", "ids")):
+            model.step(inputs[side][:, 2:3], cache)
+
+
+@pytest.mark.parametrize(("num_sources", "num_targets"), [(1, 2), (2, 1)])
+def test_a_single_sentence_is_not_paired_with_all(num_sources: int, num_targets: int) -> None:
+    inputs = {"source_ids": SOURCE[:num_sources], "target_ids": TARGET[:num_targets]}
+    message = (
+        rf"batches of sources and targets must have .*Received: \({num_sources},\) and \({num_targets},\)"
+    )
+    model = small(num_layers=1)
+    with pytest.raises(ValueError, match=message):
+        model(inputs)
+    symbolic = {name: keras.Input(batch_shape=ids.shape, dtype="int32") for name, ids in inputs.items()}
+    with pytest.raises(ValueError, match=message):  # in a graph too, where the sizes are known
+        model(symbolic)
+
+
+def test_ids_have_two_axes() -> None:
+    model = small(num_layers=1)
+    for shape in ((3,), (1, 3, 1)):
+        with pytest.raises(ValueError, match=r"`source_ids` must have two axes.*Received: shape \("):
+            model.encode(np.ones(shape, "int32"))
+    with pytest.raises(ValueError, match=r"`source_ids` must have two axes.*Received: ragged rows"):
+        model.encode(tf.ragged.constant([[5, 7, 3], [3]]))
+    np.testing.assert_array_equal(model.encode([[5, 3]])["mask"], [[[[True, True]]]])
 
 
 # There each operation is compiled: quickly, then.

@@ -5,15 +5,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from tf_transformer.layers.arguments import check_choice, check_positive, child_seed
+from tf_transformer.layers.arguments import check_positive, child_seed
 from tf_transformer.layers.decoder import Decoder
 from tf_transformer.layers.embedding import TokenEmbedding
 from tf_transformer.layers.encoder import Encoder
 from tf_transformer.layers.positional_encoding import PositionalEncoding
+from tf_transformer.models.arguments import chosen_ties, padded_ids, two_sides, vocabulary_sizes
 from tf_transformer.ops import Tensor
+from tf_transformer.ops.checks import check_same_sizes
 from tf_transformer.ops.masks import causal_mask, padding_mask
-
-TIES = ("all", "output", "none")
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -53,7 +53,8 @@ class Transformer(keras.Model):
         Logits `[B, T, V]` in float32 of the token that follows each target position.
 
     Raises:
-        ValueError: If sizes contradict each other; see the arguments.
+        ValueError: If sizes contradict each other, see the arguments; if ids are in no vocabulary (outside of
+            a graph), or the sides have different numbers of sentences.
         TypeError: If ids are not integers.
 
     Example:
@@ -92,7 +93,7 @@ class Transformer(keras.Model):
     ) -> None:
         super().__init__(name=name, **kwargs)
         check_positive(hidden_dim=hidden_dim)
-        self.source_vocabulary_size, self.target_vocabulary_size = _vocabulary_sizes(
+        self.source_vocabulary_size, self.target_vocabulary_size = vocabulary_sizes(
             vocabulary_size, source_vocabulary_size, target_vocabulary_size
         )
         self.vocabulary_size = vocabulary_size
@@ -107,7 +108,7 @@ class Transformer(keras.Model):
         self.norm = norm
         self.positions = positions
         self.max_length = max_length
-        self.tie_embeddings = _ties(tie_embeddings, vocabulary_size)
+        self.tie_embeddings = chosen_ties(tie_embeddings, vocabulary_size)
         self.epsilon = epsilon
         self.seed = seed
         self._make_embeddings()
@@ -174,7 +175,7 @@ class Transformer(keras.Model):
         """Nothing: the constructor builds."""
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
-        source_ids, target_ids = _two_sides(inputs)
+        source_ids, target_ids = two_sides(inputs)
         return self.decode(target_ids, self.encode(source_ids, training), training)
 
     def encode(self, source_ids: Tensor, training: bool | None = False) -> dict[str, Tensor]:
@@ -190,6 +191,7 @@ class Transformer(keras.Model):
         return self._encode(source_ids, training)[0]
 
     def _encode(self, source_ids: Tensor, training: bool | None) -> tuple[dict[str, Tensor], list[Tensor]]:
+        source_ids = padded_ids("source_ids", source_ids, self.source_vocabulary_size)
         states = self.source_positions(self.source_embedding(source_ids), training=training)
         mask = padding_mask(source_ids)
         states, weights = self.encoder.forward(states, mask, training)
@@ -211,6 +213,11 @@ class Transformer(keras.Model):
     def _decode(
         self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None
     ) -> tuple[Tensor, list[dict[str, Tensor]]]:
+        target_ids = padded_ids("target_ids", target_ids, self.target_vocabulary_size)
+        # One source would otherwise be taken for that of every target.
+        check_same_sizes(
+            "The batches of sources and targets", memory["states"].shape[:1], target_ids.shape[:1]
+        )
         states = self.target_positions(self.target_embedding(target_ids), training=training)
         states, weights, _ = self.decoder.forward(
             states,
@@ -249,6 +256,7 @@ class Transformer(keras.Model):
         Returns:
             Logits `[B, K, V]` in float32 of the token after `ids`, and the cache with `ids` taken in.
         """
+        ids = padded_ids("ids", ids, self.target_vocabulary_size)
         past, shared = cache["hypotheses"], cache["shared"]
         position = ops.shape(past[0]["key"])[-2]
         # To the encoding, the hypotheses, all at one position, are B*K sequences of length 1.
@@ -275,7 +283,7 @@ class Transformer(keras.Model):
             Float32 tensors, one a block: `encoder` `[B, H, S, S]`, `decoder` `[B, H, T, T]` (of its
             self-attention) and `cross` `[B, H, T, S]`; each row sums to 1.
         """
-        source_ids, target_ids = _two_sides(inputs)
+        source_ids, target_ids = two_sides(inputs)
         memory, encoder_weights = self._encode(source_ids, training=False)
         _, weights = self._decode(target_ids, memory, training=False)
         return {
@@ -306,35 +314,3 @@ class Transformer(keras.Model):
             "epsilon": self.epsilon,
             "seed": self.seed,
         }
-
-
-def _vocabulary_sizes(shared: int | None, source: int | None, target: int | None) -> tuple[int, int]:
-    check_positive(vocabulary_size=shared, source_vocabulary_size=source, target_vocabulary_size=target)
-    if shared is not None and source is None and target is None:
-        return shared, shared
-    if shared is None and source is not None and target is not None:
-        return source, target
-    raise ValueError(
-        "Give either `vocabulary_size`, or both `source_vocabulary_size` and `target_vocabulary_size`. "
-        f"Received: vocabulary_size={shared}, source_vocabulary_size={source}, "
-        f"target_vocabulary_size={target}"
-    )
-
-
-def _ties(tie_embeddings: str | None, shared_size: int | None) -> str:
-    if tie_embeddings is None:
-        return "output" if shared_size is None else "all"
-    check_choice(TIES, tie_embeddings=tie_embeddings)
-    if tie_embeddings == "all" and shared_size is None:
-        raise ValueError(
-            "Argument `tie_embeddings` must be 'output' or 'none' where the vocabularies differ: one table "
-            "needs one `vocabulary_size`. Received: tie_embeddings='all'"
-        )
-    return tie_embeddings
-
-
-def _two_sides(inputs: Any) -> tuple[Tensor, Tensor]:
-    if not isinstance(inputs, dict) or not {"source_ids", "target_ids"} <= set(inputs):
-        received = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
-        raise ValueError(f"Inputs must be a dict with `source_ids` and `target_ids`. Received: {received}")
-    return inputs["source_ids"], inputs["target_ids"]

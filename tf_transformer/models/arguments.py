@@ -1,0 +1,56 @@
+"""Checks of what a Transformer is constructed and called with."""
+
+from typing import Any
+
+from keras import ops
+
+from tf_transformer.layers.arguments import check_choice, check_positive
+from tf_transformer.ops import Tensor
+from tf_transformer.ops.checks import check_ids
+
+TIES = ("all", "output", "none")
+
+
+def vocabulary_sizes(shared: int | None, source: int | None, target: int | None) -> tuple[int, int]:
+    """The sizes of both sides, from one that they share or from one each."""
+    check_positive(vocabulary_size=shared, source_vocabulary_size=source, target_vocabulary_size=target)
+    if shared is not None and source is None and target is None:
+        return shared, shared
+    if shared is None and source is not None and target is not None:
+        return source, target
+    raise ValueError(
+        "Give either `vocabulary_size`, or both `source_vocabulary_size` and `target_vocabulary_size`. "
+        f"Received: vocabulary_size={shared}, source_vocabulary_size={source}, "
+        f"target_vocabulary_size={target}"
+    )
+
+
+def chosen_ties(tie_embeddings: str | None, shared_size: int | None) -> str:
+    """The tie that was asked for, or the usual one."""
+    if tie_embeddings is None:
+        return "output" if shared_size is None else "all"
+    check_choice(TIES, tie_embeddings=tie_embeddings)
+    if tie_embeddings == "all" and shared_size is None:
+        raise ValueError(
+            "Argument `tie_embeddings` must be 'output' or 'none' where the vocabularies differ: one table "
+            "needs one `vocabulary_size`. Received: tie_embeddings='all'"
+        )
+    return tie_embeddings
+
+
+def two_sides(inputs: Any) -> tuple[Tensor, Tensor]:
+    """Source and target ids out of a model's inputs."""
+    if not isinstance(inputs, dict) or not {"source_ids", "target_ids"} <= set(inputs):
+        received = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
+        raise ValueError(f"Inputs must be a dict with `source_ids` and `target_ids`. Received: {received}")
+    return inputs["source_ids"], inputs["target_ids"]
+
+
+def padded_ids(name: str, ids: Any, vocabulary_size: int) -> Tensor:
+    """Token ids as a tensor of two axes, none of them outside the vocabulary as far as one can see."""
+    ids = ops.convert_to_tensor(ids)
+    if hasattr(ids, "row_splits") or len(ids.shape) != 2:
+        received = "ragged rows" if hasattr(ids, "row_splits") else f"shape {tuple(ids.shape)}"
+        raise ValueError(f"`{name}` must have two axes, [batch, length], padded. Received: {received}")
+    check_ids(name, ids, vocabulary_size)
+    return ids
