@@ -5,10 +5,9 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
-from tf_transformer.presets import SPECIAL_TOKENS, UNKNOWN_ID
 from tf_transformer.text.tokenizers import Unknown
 from tf_transformer.text.vocabulary import Vocabulary
-from tf_transformer.text.vocabulary_tokenizer import VocabularyTokenizer, batches, most_frequent
+from tf_transformer.text.vocabulary_tokenizer import VocabularyTokenizer, batches, id_table, most_frequent
 
 
 class CharacterTokenizer(VocabularyTokenizer):
@@ -34,24 +33,14 @@ class CharacterTokenizer(VocabularyTokenizer):
         if longer:
             raise ValueError(f"`vocabulary` must hold single characters alone. Received: {longer[0]!r}")
         super().__init__(vocabulary, unknown, unknown_mark)
-        codes = tf.constant([ord(token) for token in vocabulary.ordinary], tf.int64)
-        ids = tf.range(len(SPECIAL_TOKENS), len(vocabulary), dtype=tf.int64)
-        self._table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(codes, ids), UNKNOWN_ID)
+        self._table = id_table(tf.constant([ord(token) for token in vocabulary.ordinary], tf.int64))
 
     @classmethod
-    def train(
-        cls,
-        texts: Iterable[str],
-        vocabulary_size: int,
-        *,
-        unknown: Unknown = "mark",
-        unknown_mark: str = "<unk>",
-    ) -> "CharacterTokenizer":
-        """Takes the most frequent characters; arguments and errors as in `train_tokenizer`."""
+    def _learn(cls, texts: Iterable[str], vocabulary_size: int) -> Vocabulary:
         counts: Counter[str] = Counter()
         for batch in batches(texts):
             counts.update("".join(batch))
-        return cls(most_frequent(counts, vocabulary_size), unknown, unknown_mark)
+        return most_frequent(counts, vocabulary_size)
 
     def _tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
         codes = tf.strings.unicode_decode(strings, "UTF-8")

@@ -1,5 +1,6 @@
 """What the tokenizers with a vocabulary file share: the file, and text from a table of surfaces."""
 
+import abc
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -10,6 +11,7 @@ from tf_transformer.errors import TextError
 from tf_transformer.presets import SPECIAL_TOKENS, UNKNOWN_ID
 from tf_transformer.text.tokenizers import Tokenizer, Unknown
 from tf_transformer.text.vocabulary import Vocabulary, read_saved, read_vocabulary
+from tf_transformer.text.word_splitting import JOINER, surface, tidy
 
 VOCABULARY_FILE = "vocabulary.txt"
 
@@ -35,6 +37,25 @@ class VocabularyTokenizer(Tokenizer):
     def _surface(self, token: str) -> str:
         """What a piece adds to the text."""
         return token
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        vocabulary_size: int,
+        *,
+        unknown: Unknown = "mark",
+        unknown_mark: str = "<unk>",
+        **options: Any,
+    ) -> Self:
+        """Learns the pieces of a corpus; arguments and errors as in `train_tokenizer`."""
+        vocabulary = cls._learn(texts, vocabulary_size, **options)
+        return cls(vocabulary, unknown=unknown, unknown_mark=unknown_mark)
+
+    @classmethod
+    @abc.abstractmethod
+    def _learn(cls, texts: Iterable[str], vocabulary_size: int) -> Vocabulary:
+        """The pieces of a corpus, at most so many that there are `vocabulary_size` ids."""
 
     @classmethod
     def from_file(cls, path: Path, unknown: Unknown = "mark", unknown_mark: str = "<unk>") -> Self:
@@ -74,6 +95,54 @@ class VocabularyTokenizer(Tokenizer):
 
     def _detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
         return tf.strings.reduce_join(tf.gather(self._surfaces, ids), axis=-1)
+
+
+class JoinedTokenizer(VocabularyTokenizer):
+    """Base of the kinds that split text by the rule of `word_splitting`.
+
+    Args:
+        vocabulary: The pieces.
+        joiners: Whether tokens without a space before them are marked, as trained vocabularies have it.
+        unknown: See `Tokenizer`.
+        unknown_mark: See `Tokenizer`.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        joiners: bool = True,
+        unknown: Unknown = "mark",
+        unknown_mark: str = "<unk>",
+    ) -> None:
+        self.joiners = bool(joiners)
+        super().__init__(vocabulary, unknown, unknown_mark)
+
+    @classmethod
+    def _import_options(cls, vocabulary: Vocabulary) -> dict[str, Any]:
+        # Whether the vocabulary was made for text that is split with joiners.
+        marked = any(token.startswith(JOINER) and len(token) > 1 for token in vocabulary.ordinary)
+        return {"joiners": marked}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What beside the files makes the tokenizer; goes into `tokenizer.json`."""
+        return {**super().options, "joiners": self.joiners}
+
+    def _surface(self, token: str) -> str:
+        return surface(token, self.joiners)
+
+    def _detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        return tidy(super()._detokenize(ids), self.joiners)
+
+
+def id_table(keys: tf.Tensor) -> tf.lookup.StaticHashTable:
+    """A table from the ordinary pieces, in their order, to int64 ids; what is not among them is unknown.
+
+    The special tokens are not among the keys: text cannot become one, however it is split.
+    """
+    first = len(SPECIAL_TOKENS)
+    ids = tf.range(first, first + keys.shape[0], dtype=tf.int64)
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, ids), UNKNOWN_ID)
 
 
 def most_frequent(counts: Mapping[str, int], vocabulary_size: int) -> Vocabulary:

@@ -1,7 +1,7 @@
 """WordPiece: words in the longest pieces that the vocabulary has, greedily from the left."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import tensorflow as tf
 
@@ -9,15 +9,14 @@ from tf_transformer.presets import SPECIAL_TOKENS, UNKNOWN_ID
 from tf_transformer.text.sentencepiece_training import note_size, train_word_pieces
 from tf_transformer.text.tokenizers import Unknown
 from tf_transformer.text.vocabulary import Vocabulary
-from tf_transformer.text.vocabulary_tokenizer import VocabularyTokenizer, batches
-from tf_transformer.text.word_splitting import JOINER, split_words, stand_alone, surface, tidy
-from tf_transformer.text.word_tokenizer import has_joiners
+from tf_transformer.text.vocabulary_tokenizer import JoinedTokenizer, batches
+from tf_transformer.text.word_splitting import JOINER, split_words, stand_alone
 
 _SUFFIX = "##"
 _LONGEST_WORD_BYTES = 100
 
 
-class WordPieceTokenizer(VocabularyTokenizer):
+class WordPieceTokenizer(JoinedTokenizer):
     """Splits text by the rule of `word_splitting` and each word into pieces; later pieces begin with `##`.
 
     A word with a character outside the alphabet, or of more than 100 bytes, is unknown as a whole. Other
@@ -40,8 +39,7 @@ class WordPieceTokenizer(VocabularyTokenizer):
         unknown: Unknown = "mark",
         unknown_mark: str = "<unk>",
     ) -> None:
-        self.joiners = bool(joiners)
-        super().__init__(vocabulary, unknown, unknown_mark)
+        super().__init__(vocabulary, joiners, unknown, unknown_mark)
         # Registers its operations when imported, so only where they are needed.
         import tensorflow_text
 
@@ -56,19 +54,13 @@ class WordPieceTokenizer(VocabularyTokenizer):
         )
 
     @classmethod
-    def train(
-        cls,
-        texts: Iterable[str],
-        vocabulary_size: int,
-        *,
-        character_coverage: float | None = None,
-        unknown: Unknown = "mark",
-        unknown_mark: str = "<unk>",
-    ) -> "WordPieceTokenizer":
-        """Takes the alphabet and the pieces that byte-pair merging of the corpus makes first.
+    def _learn(
+        cls, texts: Iterable[str], vocabulary_size: int, character_coverage: float | None = None
+    ) -> Vocabulary:
+        """The alphabet and the pieces that byte-pair merging of the corpus makes first.
 
-        Arguments and errors as in `train_tokenizer`. Merges by frequency stand in for WordPiece's own
-        likelihood score, which takes two hundred times as long.
+        Merges by frequency stand in for WordPiece's own likelihood score, which takes two hundred times as
+        long.
         """
         alphabet, merged = train_word_pieces(_split(texts), vocabulary_size, character_coverage)
         # What is always a token of its own is never inside a word, but may follow without a space.
@@ -81,28 +73,16 @@ class WordPieceTokenizer(VocabularyTokenizer):
         forms += [piece if first else _SUFFIX + piece for piece, first in merged]
         pieces = list(dict.fromkeys(forms))[: vocabulary_size - len(SPECIAL_TOKENS)]
         note_size(len(SPECIAL_TOKENS) + len(pieces), vocabulary_size)
-        return cls(Vocabulary.of(pieces), True, unknown, unknown_mark)
-
-    @classmethod
-    def _import_options(cls, vocabulary: Vocabulary) -> dict[str, Any]:
-        return {"joiners": has_joiners(vocabulary)}
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What beside the files makes the tokenizer; goes into `tokenizer.json`."""
-        return {**super().options, "joiners": self.joiners}
+        return Vocabulary.of(pieces)
 
     def _surface(self, token: str) -> str:
         if token.startswith(_SUFFIX) and len(token) > len(_SUFFIX):
             return token[len(_SUFFIX) :]
-        return surface(token, self.joiners)
+        return super()._surface(token)
 
     def _tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
         pieces = self._pieces.tokenize(split_words(strings, self.joiners))  # [B, words, pieces]
         return pieces.merge_dims(1, 2)
-
-    def _detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
-        return tidy(super()._detokenize(ids), self.joiners)
 
 
 def _split(texts: Iterable[str]) -> Iterator[str]:
