@@ -52,6 +52,10 @@ def test_normal_forms() -> None:
     assert not Normalizer("nfc").core_ops_only and Normalizer(lowercase=True).core_ops_only
     with pytest.raises(ValueError, match=r'`normal_form` must be "nfc", "nfkc" or None\. Received: \'NFC\''):
         Normalizer("NFC")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"`lowercase` must be True or False\. Received: 'no'"):
+        Normalizer(lowercase="no")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"`texts` must be a list of strings\. Received: one string, 'a b'"):
+        Normalizer().normalize_texts("a b")
 
 
 def test_lower_case_is_pythons_character_by_character() -> None:

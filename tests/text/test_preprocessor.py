@@ -109,6 +109,28 @@ def test_a_corpus_that_is_none(source: Any, target: Any, message: str) -> None:
         Preprocessor.train(source, target, "characters")
 
 
+def test_parts_of_another_kind_are_refused(preprocessor: Preprocessor) -> None:
+    tokenizer = preprocessor.source_tokenizer
+    with pytest.raises(TypeError, match=r"`source_tokenizer` must be a Tokenizer\. Received: 'words'"):
+        Preprocessor("words")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"`target_tokenizer` must be a Tokenizer\. Received: 'words'"):
+        Preprocessor(tokenizer, "words")  # type: ignore[arg-type]
+    for make in (lambda form: Preprocessor(tokenizer, None, form), lambda form: _trained(normalizer=form)):
+        with pytest.raises(TypeError, match=r"`normalizer` must be a Normalizer\. Received: 'nfc'"):
+            make("nfc")
+
+
+def _trained(**options: Any) -> Preprocessor:
+    return Preprocessor.train(LETTERS, LETTERS, "characters", **options)
+
+
+@pytest.mark.parametrize("length", [3.7, "3", 0, True])
+def test_lengths_to_pad_to_are_whole(preprocessor: Preprocessor, length: Any) -> None:
+    ids = preprocessor.encode_source(["ab"]), preprocessor.encode_target(["cd"])
+    with pytest.raises((TypeError, ValueError), match=r"`target_length` must be .*at least 1\. Received: "):
+        preprocessor.assemble(*ids, 3, length)
+
+
 def test_direct_and_in_tf_data(preprocessor: Preprocessor) -> None:
     source, target = ["ab", "", "c"], ["d", "ef", "gab"]
     data = tf.data.Dataset.from_tensor_slices((source, target)).batch(2).map(preprocessor)

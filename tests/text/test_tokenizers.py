@@ -1,6 +1,7 @@
 """What all kinds of tokenizers promise: ids, round trips, control ids, saving, and clean processes."""
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -109,13 +111,49 @@ def test_the_unknown_is_marked_or_dropped(tokenizers: dict[str, Tokenizer], tmp_
         train_tokenizer("bytes", [], unknown="copy")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"texts": "a b"}, r"`texts` must be a list of strings\. Received: one string, 'a b'"),
+        ({"texts": ["a", 1]}, r"`texts` must be a list of strings\. Received: int at place 1"),
+        ({"kind": ["words"]}, r"`kind` must be one of .*Received: \['words'\]"),
+        ({"vocabulary_size": 300.0}, r"`vocabulary_size` must be a whole number, .*Received: 300\.0"),
+        ({"vocabulary_size": 10**12}, r"`vocabulary_size` must be from 1 to 2147483647\. Received: 10{12}"),
+        ({"unknown_mark": None}, r"`unknown_mark` must be a string\. Received: None"),
+        ({"unknown_mark": "a\nb"}, r"`unknown_mark` must have no line breaks .*Received: 'a\\nb'"),
+        ({"unknown_mark": "\ud800"}, r"`unknown_mark` must have no line breaks .*Received: '\\ud800'"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_wrong_arguments_of_every_kind(kind: str, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        train_tokenizer(**{"kind": kind, "texts": ["a b"], "vocabulary_size": 300, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"byte_fallback": "no"}, r"`byte_fallback` must be True or False\. Received: 'no'"),
+        ({"character_coverage": "1"}, r"`character_coverage` must be a finite number, .*Received: '1'"),
+        ({"character_coverage": math.nan}, r"`character_coverage` must be a finite number, .*Received: nan"),
+    ],
+)
+def test_wrong_arguments_of_sentencepiece(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        train_tokenizer("sentencepiece", ["a b"], 300, **arguments)
+
+
 def test_wrong_arguments(tokenizer: Tokenizer) -> None:
     with pytest.raises(TypeError, match=r"`ids` must be integers\. Received: float32"):
         tokenizer.detokenize([[4.0]])
     with pytest.raises(ValueError, match=r"`strings` must have the shape \[B\]\. Received: shape \(1, 1\)"):
         tokenizer.tokenize([["a"]])
-    with pytest.raises(tf.errors.OpError):
-        tokenizer.detokenize(tf.constant([[100_000]]))
+    for ids in ([4, 5], [[[4, 5]]], 4):
+        with pytest.raises(ValueError, match=r"`ids` must have the shape \[B, T\]\. Received: shape \("):
+            tokenizer.detokenize(ids)
+    for wrong in (100_000, -1):
+        with pytest.raises(tf.errors.OpError):
+            tokenizer.detokenize(tf.constant([[wrong]]))
 
 
 def test_direct_and_in_tf_data(tokenizer: Tokenizer) -> None:

@@ -32,6 +32,7 @@ class Normalizer(tf.Module):
         lowercase: Whether to lower-case.
 
     Raises:
+        TypeError: `lowercase` is no truth value.
         ValueError: `normal_form` is none of these.
 
     Example:
@@ -44,6 +45,8 @@ class Normalizer(tf.Module):
         super().__init__()
         if normal_form not in (None, "nfc", "nfkc"):
             raise ValueError(f'`normal_form` must be "nfc", "nfkc" or None. Received: {normal_form!r}')
+        if not isinstance(lowercase, bool):
+            raise TypeError(f"`lowercase` must be True or False. Received: {lowercase!r}")
         self.normal_form = normal_form
         self.lowercase = lowercase
         if lowercase:

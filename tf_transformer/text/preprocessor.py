@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import tensorflow as tf
 
-from tf_transformer.arguments import list_of_strings
+from tf_transformer.arguments import list_of_strings, whole_number
 from tf_transformer.errors import TextError
 from tf_transformer.presets import END_ID, START_ID
 from tf_transformer.text import storage
@@ -14,6 +14,7 @@ from tf_transformer.text.normalizer import Normalizer
 from tf_transformer.text.tokenizers import Tokenizer, Unknown, load_tokenizer, train_tokenizer
 
 MANIFEST: Final = "preprocessor.json"
+_Part = TypeVar("_Part")
 
 
 class Preprocessor(tf.Module):
@@ -25,6 +26,9 @@ class Preprocessor(tf.Module):
         source_tokenizer: The tokenizer of the source side.
         target_tokenizer: The tokenizer of the target side; `None`: the source's, one vocabulary for both.
         normalizer: What is done to text first; `None`: `Normalizer()`.
+
+    Raises:
+        TypeError: A part is none of its kind.
 
     Example:
 
@@ -43,9 +47,9 @@ class Preprocessor(tf.Module):
         normalizer: Normalizer | None = None,
     ) -> None:
         super().__init__()
-        self.source_tokenizer = source_tokenizer
-        self.target_tokenizer = target_tokenizer or source_tokenizer
-        self.normalizer = normalizer or Normalizer()
+        self.source_tokenizer = _part("source_tokenizer", source_tokenizer, Tokenizer)
+        self.target_tokenizer = _part("target_tokenizer", target_tokenizer or source_tokenizer, Tokenizer)
+        self.normalizer = _part("normalizer", normalizer or Normalizer(), Normalizer)
 
     @classmethod
     def train(
@@ -86,7 +90,7 @@ class Preprocessor(tf.Module):
             ValueError: An argument is out of its range, or the sides are not equally long.
             TextError: A side has no text, or `vocabulary_size` cannot hold its characters.
         """
-        normalizer = normalizer or Normalizer()
+        normalizer = _part("normalizer", normalizer or Normalizer(), Normalizer)
         source = list_of_strings("source_texts", source_texts)
         target = list_of_strings("target_texts", target_texts)
         if len(source) != len(target):
@@ -246,6 +250,12 @@ class Preprocessor(tf.Module):
         return cls(tokenizers[0], tokenizers[-1], normalizer)
 
 
+def _part(name: str, part: _Part, kind: type) -> _Part:
+    if not isinstance(part, kind):
+        raise TypeError(f"`{name}` must be a {kind.__name__}. Received: {part!r}")
+    return part
+
+
 def _ended(ids: tf.RaggedTensor) -> tf.RaggedTensor:
     return tf.concat([ids, tf.fill([ids.nrows(), 1], END_ID)], axis=1)  # [B, None + 1]
 
@@ -282,6 +292,8 @@ def _checked(name: str, ids: tf.RaggedTensor, size: int) -> tf.RaggedTensor:
 def _padded(name: str, ids: tf.RaggedTensor, length: int | tf.Tensor | None) -> tf.Tensor:
     if length is None:
         return ids.to_tensor()
+    if not tf.is_tensor(length):
+        length = whole_number("source_length" if name == "source_ids" else "target_length", length, 1)
     longest = tf.cast(ids.bounding_shape(axis=1), tf.int32)
     rule = f"`{name}` must fit into the length to pad to, start or end included"
     limit = tf.cast(length, tf.int32)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tf_transformer.arguments import finite_number
 from tf_transformer.errors import TextError
 from tf_transformer.presets import END_ID, PAD_ID, SPECIAL_TOKENS, START_ID, UNKNOWN_ID
 from tf_transformer.text.sentencepiece_model import parse_model
@@ -163,7 +164,9 @@ def _check_arguments(size: int, model_type: str, byte_fallback: bool, coverage: 
         raise ValueError(f"{rule}. Received: {size}")
     if model_type not in ("unigram", "bpe"):
         raise ValueError(f'`model_type` must be "unigram" or "bpe". Received: {model_type!r}')
-    if coverage is not None and not 0.9 <= coverage <= 1.0:
+    if not isinstance(byte_fallback, bool):
+        raise TypeError(f"`byte_fallback` must be True or False. Received: {byte_fallback!r}")
+    if coverage is not None and not 0.9 <= finite_number("character_coverage", coverage, 0.0) <= 1.0:
         raise ValueError(f"`character_coverage` must be between 0.9 and 1, or None. Received: {coverage!r}")
 
 

@@ -38,7 +38,8 @@ class Tokenizer(tf.Module):
         unknown_mark: The text that stands for an unknown piece.
 
     Raises:
-        ValueError: `unknown` is none of the two.
+        TypeError: `unknown_mark` is no string.
+        ValueError: `unknown` is none of the two, or `unknown_mark` would break lines.
     """
 
     kind: ClassVar[str]
@@ -49,6 +50,12 @@ class Tokenizer(tf.Module):
         super().__init__()
         if unknown not in ("mark", "drop"):
             raise ValueError(f'`unknown` must be "mark" or "drop". Received: {unknown!r}')
+        if not isinstance(unknown_mark, str):
+            raise TypeError(f"`unknown_mark` must be a string. Received: {unknown_mark!r}")
+        if not unknown_mark.isprintable():
+            raise ValueError(
+                f"`unknown_mark` must have no line breaks or control characters. Received: {unknown_mark!r}"
+            )
         self.unknown = unknown
         self.unknown_mark = unknown_mark
 
@@ -95,11 +102,14 @@ class Tokenizer(tf.Module):
 
         Raises:
             TypeError: `ids` are not integers.
+            ValueError: `ids` are not of rank 2.
             tf.errors.OpError: An id is not in the vocabulary.
         """
         ids = ids if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)
         if not ids.dtype.is_integer:
             raise TypeError(f"`ids` must be integers. Received: {ids.dtype.name}")
+        if ids.shape.rank not in (None, 2):
+            raise ValueError(f"`ids` must have the shape [B, T]. Received: shape {tuple(ids.shape)}")
         ids = tf.cast(ids, tf.int32)
         keep = (ids != PAD_ID) & (ids != START_ID) & (ids != END_ID)
         if self.unknown == "drop":
@@ -149,7 +159,7 @@ def tokenizer_class(kind: str) -> type[Tokenizer]:
     Raises:
         ValueError: No such kind.
     """
-    if kind not in TOKENIZERS:
+    if not isinstance(kind, str) or kind not in TOKENIZERS:
         raise ValueError(f"`kind` must be one of {', '.join(TOKENIZERS)}. Received: {kind!r}")
     module, name = TOKENIZERS[kind]
     found: type[Tokenizer] = getattr(importlib.import_module(f"tf_transformer.text.{module}"), name)
@@ -192,7 +202,7 @@ def train_tokenizer(
         TextError: The corpus has no text, or `vocabulary_size` cannot hold its characters.
     """
     texts = each_string("texts", texts)
-    vocabulary_size = whole_number("vocabulary_size", vocabulary_size, 1)
+    vocabulary_size = whole_number("vocabulary_size", vocabulary_size, 1, tf.int32.max)
     special: dict[str, Any] = {}
     if kind == "sentencepiece":
         special = {"model_type": model_type, "byte_fallback": byte_fallback}
