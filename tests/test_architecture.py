@@ -23,6 +23,7 @@ FLOORS = [
         "layers",
         "losses",
         "metrics",
+        "optimizers",
         "schedules",
         "text",
         "decoding",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_transformer.losses import smoothed_cross_entropy
 from tf_transformer.schedules import WarmupInverseSqrt
 from tf_transformer.training_step import INTERVAL_SUMS, TrainingModel
 
@@ -30,6 +31,11 @@ class Toy(keras.Model):
         logits = tf.convert_to_tensor(self.logits) + tf.where(overflow, math.inf, 0.0)
         shape = tf.concat([tf.shape(inputs["target_ids"]), [VOCABULARY]], 0)
         return tf.broadcast_to(logits, shape)
+
+    def token_losses(
+        self, inputs: dict[str, tf.Tensor], labels: tf.Tensor, label_smoothing: float, training: bool
+    ) -> tf.Tensor:
+        return smoothed_cross_entropy(labels, self(inputs, training=training), label_smoothing)
 
 
 class NegativeInfinity(Toy):

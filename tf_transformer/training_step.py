@@ -9,9 +9,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tf_transformer.losses import smoothed_cross_entropy
-from tf_transformer.presets import PAD_ID
-
 INTERVAL_SUMS = {
     "loss_sum": "float64",
     "target_tokens": "int64",
@@ -53,7 +50,7 @@ class TrainingModel(keras.Model):
     """A model and its training step, for ``compile(optimizer=…)`` and ``fit``.
 
     Args:
-        model: A model that maps ``inputs`` to logits ``[B, T, V]``.
+        model: A model with ``token_losses(inputs, labels, label_smoothing, training)``: `Transformer`.
         label_smoothing: Probability mass moved from the label to all other classes.
     """
 
@@ -86,8 +83,7 @@ class TrainingModel(keras.Model):
         num_tokens = tf.math.count_nonzero(labels)
         divisor = tf.cast(tf.maximum(num_tokens, 1), tf.float32)
         with tf.GradientTape() as tape:
-            logits = self.model(inputs, training=True)
-            losses = smoothed_cross_entropy(labels, logits, self.label_smoothing, PAD_ID)
+            losses = self.model.token_losses(inputs, labels, self.label_smoothing, training=True)
             loss = tf.reduce_sum(losses) / divisor
             scaled_loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled_loss, self.model.trainable_variables)

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from tf_transformer.losses import MaskedCrossEntropy
+from tf_transformer.losses import MaskedCrossEntropy, smoothed_cross_entropy
 from tf_transformer.models import Transformer
 from tf_transformer.presets import MODEL_PRESETS
 
@@ -247,3 +247,11 @@ def test_fit_save_and_load_in_a_process_without_tensorflow(tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["jax", str(model.count_params())]
+
+
+@pytest.mark.parametrize("tie_embeddings", ["all", "none"])
+def test_token_losses_are_those_of_the_logits(tie_embeddings: str) -> None:
+    model = small(dropout=0.0, tie_embeddings=tie_embeddings)
+    labels = np.array([[5, 7, 3, 0, 0], [12, 4, 4, 9, 3]], "int32")
+    expected = smoothed_cross_entropy(labels, model(INPUTS), 0.1)
+    np.testing.assert_allclose(model.token_losses(INPUTS, labels, 0.1), expected, atol=1e-5)

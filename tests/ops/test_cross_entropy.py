@@ -118,7 +118,7 @@ def test_wrong_arguments():
     ):
         smoothed_cross_entropy(LABELS, LOGITS, 1.0)
     with pytest.raises(
-        ValueError, match=r"`logits` must have one axis more .* Received: labels of shape \(5, 3\)"
+        ValueError, match=r"`logits` must have one axis more .*Received: labels of shape \(5, 3\)"
     ):
         smoothed_cross_entropy(LABELS, LOGITS[0])
     with pytest.raises(ValueError, match=r"must have a known size\. Received: shape \(.*None\)"):

@@ -4,6 +4,7 @@ import keras
 
 from tf_transformer.errors import RecipeError
 from tf_transformer.models import Transformer
+from tf_transformer.optimizers import Adam, AdamW
 from tf_transformer.recipe.schema import Optimizer, Recipe, Training
 from tf_transformer.schedules import Constant, ExponentialDecay, WarmupCosine, WarmupInverseSqrt, WarmupLinear
 from tf_transformer.tasks import SearchOptions, Translator
@@ -73,11 +74,11 @@ def build_optimizer(
         "global_clipnorm": settings.clip_norm,
     }
     if settings.name == "adamw":
-        optimizer = keras.optimizers.AdamW(weight_decay=settings.weight_decay, **common)
+        optimizer = AdamW(weight_decay=settings.weight_decay, **common)
         # Decay pulls matrices towards zero; biases and the gains of layer norms are left alone.
         optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
     else:
-        optimizer = keras.optimizers.Adam(**common)
+        optimizer = Adam(**common)
     if precision == "mixed_float16":
         return keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale")
     return optimizer

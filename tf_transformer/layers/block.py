@@ -6,6 +6,7 @@ import keras
 
 from tf_transformer.layers.arguments import check_choice, check_positive, check_rate, child_seed
 from tf_transformer.layers.feed_forward import ACTIVATIONS, FeedForward
+from tf_transformer.layers.layer_normalization import LayerNormalization
 from tf_transformer.layers.multi_head_attention import MultiHeadAttention
 from tf_transformer.layers.residual import NORMS, Residual
 from tf_transformer.ops import Tensor
@@ -145,9 +146,7 @@ class Stack(Block):
         self.num_layers = num_layers
         self.final_norm = None
         if norm == "pre":
-            self.final_norm = keras.layers.LayerNormalization(
-                epsilon=epsilon, dtype=self.dtype_policy, name="final_norm"
-            )
+            self.final_norm = LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="final_norm")
 
     def _make_blocks(self, block: type[Block]) -> list[Any]:
         names = [f"block_{index}" for index in range(self.num_layers)]

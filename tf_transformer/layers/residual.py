@@ -6,6 +6,7 @@ import keras
 
 from tf_transformer.layers.arguments import check_choice, check_rate, child_seed
 from tf_transformer.layers.dropout import Dropout
+from tf_transformer.layers.layer_normalization import LayerNormalization
 from tf_transformer.ops import Tensor
 
 NORMS = ("pre", "post")
@@ -60,7 +61,7 @@ class Residual(keras.layers.Layer):
         self.epsilon = epsilon
         self.seed = seed
         self.supports_masking = True
-        self._norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
+        self._norm = LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
         self._dropout = Dropout(
             dropout, seed=child_seed(seed, "dropout"), dtype=self.dtype_policy, name="dropout"
         )

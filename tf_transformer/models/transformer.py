@@ -13,7 +13,9 @@ from tf_transformer.layers.positional_encoding import PositionalEncoding
 from tf_transformer.models.arguments import chosen_ties, padded_ids, two_sides, vocabulary_sizes
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.checks import check_same_sizes
+from tf_transformer.ops.cross_entropy import projected_cross_entropy
 from tf_transformer.ops.masks import causal_mask, padding_mask
+from tf_transformer.presets import PAD_ID
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -208,7 +210,29 @@ class Transformer(keras.Model):
         Returns:
             Logits `[B, T, V]` in float32.
         """
-        return self._decode(target_ids, memory, training)[0]
+        return self.output_embedding(self._decode(target_ids, memory, training)[0], reverse=True)
+
+    def token_losses(
+        self,
+        inputs: dict[str, Tensor],
+        labels: Tensor,
+        label_smoothing: float = 0.0,
+        training: bool | None = None,
+    ) -> Tensor:
+        """`smoothed_cross_entropy(labels, self(inputs))` at less cost, for a training step.
+
+        Args:
+            inputs: As for `call`.
+            labels: Integer tensor `[B, T]`, 0 where a position does not count.
+            label_smoothing: Share of the target that is spread over all tokens but padding.
+            training: Whether to drop out.
+
+        Returns:
+            The cross-entropy of each label in nats, float32 `[B, T]`.
+        """
+        source_ids, target_ids = two_sides(inputs)
+        states, _ = self._decode(target_ids, self.encode(source_ids, training), training)
+        return projected_cross_entropy(labels, states, self.output_embedding.table, label_smoothing, PAD_ID)
 
     def _decode(
         self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None
@@ -227,7 +251,7 @@ class Transformer(keras.Model):
             memory["mask"],
             training=training,
         )
-        return self.output_embedding(states, reverse=True), weights
+        return states, weights
 
     def start_cache(self, memory: dict[str, Tensor], num_hypotheses: int | Tensor = 1) -> dict[str, Any]:
         """Prepares step-by-step decoding of K hypotheses a sentence.
