@@ -1,5 +1,6 @@
 """Checkpoints are whole or absent, verified when read, and averaged exactly."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -131,12 +132,101 @@ def test_checkpoints_of_other_weights_are_not_averaged(tmp_path: Path) -> None:
     store.write(step_name(5), {"other": np.zeros(2)})
     with pytest.raises(RunError, match="steps 3 and 5 hold different weights"):
         store.average([3, 5])
+    weights = {name: np.ones((7, *array.shape)) for name, array in store.read(step_name(3)).weights.items()}
+    store.write(step_name(7), weights)
+    with pytest.raises(RunError, match="steps 3 and 7 hold different weights"):
+        store.average([3, 7])
 
 
-def test_an_unreadable_index_is_named(tmp_path: Path) -> None:
-    store = store_with(tmp_path, 3)
-    (store.folder / "index.json").write_text('{"first": 1}')
-    with pytest.raises(RunError, match=r"index\.json: not a readable checkpoint index"):
+INDEX = {"last": 5, "best": 3, "kept": [3, 5], "average_is_best": False}
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        ("{", "Expecting property name"),
+        ("[" * 99_999, "nested too deeply"),
+        ("[]", "must be an object with the keys last, best, kept, average_is_best"),
+        ('{"first": 1}', "must be an object with the keys"),
+        (json.dumps({**INDEX, "last": "5"}), "last and best must be steps or null, and kept a list of steps"),
+        (json.dumps({**INDEX, "best": True}), "last and best must be steps or null"),
+        (json.dumps({**INDEX, "kept": 5}), "kept a list of steps"),
+        (json.dumps({**INDEX, "kept": [-1]}), "kept a list of steps"),
+        (json.dumps({**INDEX, "average_is_best": 1}), "average_is_best must be true or false"),
+        (json.dumps({**INDEX, "last": None}), "names no last checkpoint, and there are some"),
+        (None, "is missing"),
+    ],
+)
+def test_a_broken_index_is_named_with_its_rule(tmp_path: Path, content: str | None, rule: str) -> None:
+    store = store_with(tmp_path, 3, 5)
+    path = store.folder / "index.json"
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(RunError, match=rf"index\.json: broken index of checkpoints: .*{rule}"):
         store.index()
+    assert store.resolve("5") == step_name(5)  # what is asked for by its number needs no index
+
+
+def test_an_index_that_names_what_is_gone_is_not_whole(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3, 5)
+    assert store.whole_index() == store.index() == Index(**INDEX)
+    shutil.rmtree(store.folder / step_name(3))
+    with pytest.raises(RunError, match=r"index\.json: broken .* names step-00000003, which is gone"):
+        store.whole_index()
     shutil.rmtree(store.folder)
     assert store.index() == Index()
+
+
+def test_an_index_is_made_from_the_checkpoints(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path)
+    for step, validated, best in ((2, 2, 2), (4, 4, 2), (6, 6, 6), (8, 8, 6), (9, 8, 6)):
+        state = {"step": step, "validated": validated, "best_step": best}
+        store.write(step_name(step), {"a": np.zeros(1)}, state=state)
+    assert store.made_index(keep=3) == Index(last=9, best=6, kept=[4, 6, 8])
+    assert store.made_index(keep=9) == Index(last=9, best=6, kept=[2, 4, 6, 8])
+    assert store.made_index(keep=1, average_is_best=True).average_is_best is False
+    store.write("average", {"a": np.zeros(1)})
+    assert store.made_index(keep=1, average_is_best=True).average_is_best is True
+    shutil.rmtree(tmp_path / step_name(6))
+    (tmp_path / step_name(9) / "state.json").write_text("{")
+    assert store.made_index(keep=9) == Index(last=8, best=2, kept=[2, 4, 8])
+    for path in tmp_path.glob("*/state.json"):
+        path.write_text("[]")
+    with pytest.raises(RunError, match="holds no checkpoint that an index could be made from"):
+        store.made_index(keep=9)
+
+
+def test_a_best_checkpoint_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path)
+    for step in (2, 4):
+        store.write(step_name(step), {"a": np.zeros(1)}, state={"step": step, "best": 7.5, "best_step": 2})
+    newest = store.newest()[0]
+    assert newest is not None and newest.state["best_step"] == 2
+    shutil.rmtree(tmp_path / step_name(2))
+    newest = store.newest()[0]
+    assert newest is not None and newest.state["best"] is newest.state["best_step"] is None
+
+
+def test_a_replacement_cut_short_is_undone(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3)
+    (store.folder / step_name(3)).rename(store.folder / f".{step_name(3)}.old")
+    assert store.newest()[0] is None
+    store.recover()
+    assert store.read(step_name(3)).state["step"] == 3
+
+
+def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 3, 5)
+    for name in ("step-mine", "step-3", "step-best", "step-\u0663", f"step-{'9' * 5000}"[:200]):
+        (store.folder / name).mkdir()
+    store.write_index(Index(last=5, best=5, kept=[]))
+    assert len([path for path in store.folder.glob("step-*")]) == 6
+    with pytest.raises(RunError, match=r"no checkpoint 3\. Steps there: 5$"):
+        store.resolve("3")
+
+
+@pytest.mark.parametrize("name", ["bogus", "", "-3", "1.5", "\u0663", "9" * 5000, "../5"])
+def test_what_can_be_no_checkpoint(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RunError, match=r"must be best, last, average or a step\. Received: "):
+        store_with(tmp_path, 3).resolve(name)

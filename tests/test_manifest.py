@@ -49,7 +49,10 @@ def test_a_missing_manifest_means_an_unfinished_export(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "rule"),
-    [(b'{"task": "tr', "the file: Invalid JSON"), (b'{"task": 3}', "task: Input should be a valid string")],
+    [
+        (b'{"task": "tr', "invalid JSON: Unterminated"),
+        (b'{"task": 3}', "task: Input should be a valid string"),
+    ],
 )
 def test_a_damaged_manifest_is_named(tmp_path: Path, content: bytes, rule: str) -> None:
     (tmp_path / "manifest.json").write_bytes(content)

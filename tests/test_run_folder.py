@@ -186,7 +186,7 @@ from tf_transformer.run_folder import RunFolder
 path, taken = Path(sys.argv[1]), 0
 for _ in range(40):
     try:
-        with RunFolder(path).lock():
+        with RunFolder(path / "run").lock():
             count = int((path / "count").read_text())
             (path / "count").write_text(str(count + 1))
             taken += 1
@@ -209,11 +209,85 @@ def test_moving_aside_deletes_nothing(tmp_path: Path) -> None:
     assert run.move_aside() is None
     for number in (1, 2):
         run.path.mkdir()
-        (run.path / "kept").write_text(str(number))
+        for name in ("recipe.yaml", "versions.json", "kept"):
+            (run.path / name).write_text(str(number))
         assert run.move_aside() == tmp_path / f"run.old-{number}"
         assert not run.path.exists()
     assert (tmp_path / "run.old-1" / "kept").read_text() == "1"
-    assert [entry.name for entry in (tmp_path / "run.old-2").iterdir()] == ["kept"]
+    left = {entry.name for entry in (tmp_path / "run.old-2").iterdir()}
+    assert left == {"recipe.yaml", "versions.json", "kept"}
+
+
+def test_only_a_run_is_moved_aside_locked_or_begun(tmp_path: Path, recipe: Recipe) -> None:
+    run = RunFolder(tmp_path / "thesis")
+    run.path.mkdir()
+    (run.path / "chapter.tex").write_text("mine")
+    rule = r"thesis: is no run and not empty \(chapter\.tex is in it\); name another with --run"
+    for act in (run.move_aside, lambda: run.create(recipe), run.lock().__enter__):
+        with pytest.raises(RunError, match=rule):
+            act()
+    assert [entry.name for entry in run.path.iterdir()] == ["chapter.tex"]
+
+
+def test_a_run_killed_while_it_was_begun_is_no_foreign_folder(tmp_path: Path, recipe: Recipe) -> None:
+    run = RunFolder(tmp_path / "run")
+    run.create(recipe)
+    run.recipe_file.rename(run.path / ".recipe.yaml.abc123.writing")
+    run.create(recipe)
+    assert run.recipe() == recipe
+    run.recipe_file.unlink()
+    (run.samples / "mine.txt").touch()
+    with pytest.raises(RunError, match=r"is no run and not empty \(samples is in it\)"):
+        run.create(recipe)
+
+
+@pytest.mark.parametrize(
+    ("place", "rule"),
+    [
+        ("file", "{0} is a file"),
+        ("file/below/run", "{0}/below/run must be a folder or not there yet, and {0} is a file"),
+        ("link", "{1} is a link that leads nowhere"),
+    ],
+)
+def test_where_no_folder_can_be(tmp_path: Path, place: str, rule: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    run = RunFolder(tmp_path / place)
+    assert run.fault() == rule.format(tmp_path / "file", tmp_path / "link")
+    with pytest.raises(RunError, match=r"a file|leads nowhere"), run.lock():
+        pass
+    with pytest.raises(RunError, match=r"is a file, not the folder of a run|there is no such run folder"):
+        RunFolder.open(run.path)
+
+
+def test_a_folder_in_which_nothing_began_is_not_left(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "deep" / "run").lock():
+        assert (tmp_path / "deep" / "run" / "lock").is_file()
+    assert not (tmp_path / "deep" / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["lock", "metrics.jsonl", "checkpoints", "samples/deep"])
+def test_a_run_does_not_write_where_its_links_lead(tmp_path: Path, recipe: Recipe, name: str) -> None:
+    run = RunFolder(tmp_path / "run")
+    run.create(recipe)
+    outside = tmp_path / "mine"
+    outside.write_text("mine")
+    path = run.path / name
+    if path.is_dir():
+        path.rmdir()
+    path.symlink_to(outside)
+    with pytest.raises(RunError, match=r"is a link( out of the run|; a run's lock)"), run.lock():
+        pass
+    assert outside.read_text() == "mine"
+
+
+def test_links_within_a_run_and_to_a_whole_run_are_allowed(tmp_path: Path, recipe: Recipe) -> None:
+    run = RunFolder(tmp_path / "run")
+    run.create(recipe)
+    (run.path / "newest").symlink_to(run.checkpoints)
+    (tmp_path / "elsewhere").symlink_to(run.path)
+    with RunFolder(tmp_path / "elsewhere").lock():
+        assert run.recipe() == recipe
 
 
 def test_metrics_grow_and_are_cut_at_a_step(tmp_path: Path) -> None:
@@ -266,6 +340,7 @@ def test_results(tmp_path: Path) -> None:
     assert run.results() is None
     run.write_results({"metrics": {"test_bleu": 34.5, "bad": [float("inf")]}})
     assert run.results() == {"metrics": {"test_bleu": 34.5, "bad": [None]}}
-    run.results_file.write_text("{")
-    with pytest.raises(RunError, match=r"results\.json: is no JSON"):
-        run.results()
+    for content, rule in (("{", "is no JSON"), ("[" * 99_999, "is no JSON"), ("[]", "must hold an object")):
+        run.results_file.write_text(content)
+        with pytest.raises(RunError, match=rf"results\.json: {rule}"):
+            run.results()

@@ -175,9 +175,13 @@ def test_a_tokenizer_of_another_size_is_refused_with_both_sizes(
     run = shutil.copytree(undisturbed, tmp_path / "run")
     shutil.rmtree(run / "tokenizer")
     Preprocessor.train(["1 2 3 4 5 6 7 8 9 0 one_more"], ["1"], tokenizer="words").save(run / "tokenizer")
-    rule = r"embedding/table has shape \(14, 16\), and recipe and tokenizer ask for \(1\d, 16\)"
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    rule = r"tokenizer/shared: the vocabulary has 17 pieces, and .*/weights\.npz was trained with 14"
     with pytest.raises(RunError, match=rule):
         load_run(run)
+    with pytest.raises(RunError, match=rule):
+        start(reversal, run, "training.steps=24", "model.dropout=0.2")
+    assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
 
 def test_a_corpus_without_a_usable_pair_stops_before_training(tmp_path: Path, reversal: Path) -> None:
@@ -186,12 +190,54 @@ def test_a_corpus_without_a_usable_pair_stops_before_training(tmp_path: Path, re
     (tmp_path / "train.tsv").write_text("source\ttarget\n \u200b\t1 2\n")
     with pytest.raises(DataError, match=r"train\.tsv: (no pairs are left|1 bad row)"):
         start(tmp_path / "recipe.yaml", tmp_path / "run")
-    assert not (tmp_path / "run" / "checkpoints").exists()
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_lost_tokenizer_is_not_made_up(reversal: Path, undisturbed: Path, tmp_path: Path) -> None:
     run = shutil.copytree(undisturbed, tmp_path / "run")
     shutil.rmtree(run / "tokenizer")
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     with pytest.raises(TextError, match=r"preprocessor\.json"):
-        start(reversal, run, "training.steps=24")
-    assert not (run / "tokenizer").exists()
+        start(reversal, run, "training.steps=24", "model.dropout=0.2")
+    assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+def test_lost_checkpoints_are_not_trained_again_into_old_records(
+    reversal: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(undisturbed, tmp_path / "run")
+    shutil.rmtree(run / "checkpoints")
+    before = (run / "metrics.jsonl").read_bytes()
+    with pytest.raises(RunError, match=r"run/checkpoints: the checkpoints of this run are gone, .*--fresh"):
+        start(reversal, run)
+    (run / "checkpoints").mkdir()
+    with pytest.raises(RunError, match="the checkpoints of this run are gone"):
+        start(reversal, run)
+    (run / "results.json").unlink()
+    with pytest.raises(RunError, match="the checkpoints of this run are gone"):
+        start(reversal, run)
+    assert (run / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", ["{", "lost best"])
+def test_a_broken_index_is_made_anew_at_the_start(
+    reversal: Path, undisturbed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    run = shutil.copytree(undisturbed, tmp_path / "run")
+    index = run / "checkpoints" / "index.json"
+    whole = json.loads(index.read_text())
+    if damage == "{":
+        index.write_text("{")
+        expected = whole
+    else:
+        shutil.rmtree(run / "checkpoints" / f"step-{whole['best']:08d}")
+        kept = [step for step in whole["kept"] if step != whole["best"]]
+        expected = {**whole, "last": max(kept), "kept": kept}
+        del expected["best"]
+    assert load_run(run, "last").step == expected["last"] if damage == "{" else True
+    recipe = with_files(load_recipe(reversal, SMALL), reversal.parent)
+    assert train(recipe, run) == 0
+    assert "broken index of checkpoints: " in capsys.readouterr().err
+    assert '"event": "broken index"' in (run / "events.jsonl").read_text()
+    found = json.loads(index.read_text())
+    assert {name: found[name] for name in expected} == expected

@@ -1,16 +1,57 @@
-"""The start of a training: a new run, or an old one whose recipe is weighed against the one given now."""
+"""The start of a training: a new run, or an old one whose recipe is weighed against the one given now.
 
-import shutil
-from collections.abc import Callable, Collection
+All that can be refused is refused before anything of the run is written.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from tf_transformer.checkpoints import CheckpointStore
+from tf_transformer.build.run import check_vocabularies, mended_index
+from tf_transformer.checkpoints import Checkpoint, CheckpointStore, Index
 from tf_transformer.errors import RunError
 from tf_transformer.precision import choose_precision
 from tf_transformer.recipe import Change, Recipe, compare_recipes, replaced
 from tf_transformer.run_folder import RunFolder
+from tf_transformer.text import Preprocessor
 
 Reset = Literal["optimizer", "schedule", "data"]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What was decided; nothing of it is written before :meth:`write`.
+
+    Args:
+        folder: The run.
+        store: Its checkpoints.
+        recipe: The recipe to train, its precision chosen.
+        checkpoint: What training continues from; None where it begins.
+        preprocessor: The run's own; None where it begins.
+        events: What happened to the run, each with a short name.
+        index: An index of the checkpoints in place of a broken one.
+    """
+
+    folder: RunFolder
+    store: CheckpointStore
+    recipe: Recipe
+    checkpoint: Checkpoint | None = None
+    preprocessor: Preprocessor | None = None
+    events: Sequence[tuple[str, str]] = ()
+    index: Index | None = None
+
+    def write(self) -> None:
+        """Makes the folder of a new run, or writes down what has changed in an old one."""
+        if self.checkpoint is None:
+            self.folder.create(self.recipe)
+            # Of a validation whose checkpoint was not written any more: it comes again.
+            self.folder.truncate_metrics(0)
+            return
+        if self.index is not None:
+            self.store.write_index(self.index)
+        for event, detail in self.events:
+            self.folder.log_event(event, detail)
+        self.folder.write_recipe(self.recipe)
 
 
 def begin(
@@ -19,8 +60,8 @@ def begin(
     store: CheckpointStore,
     say: Callable[[str], None],
     reset: Collection[Reset] = (),
-) -> Recipe:
-    """Writes the recipe of a new run, or weighs what has changed since an old one's.
+) -> Beginning:
+    """Weighs what has changed since a run began, or prepares a new one.
 
     Args:
         folder: The run.
@@ -29,21 +70,39 @@ def begin(
         say: Prints a line for the person who waits.
         reset: What is not continued; ``"data"`` takes files whose content has changed as new data.
 
-    Returns:
-        The recipe to train, its precision chosen.
-
     Raises:
-        RunError: When something has changed that cannot change midway; names it with both values.
+        RunError: When something has changed that cannot change midway (names it with both values), or
+            something is missing that continuing needs.
+        TextError: When the run's tokenizer is missing or damaged.
     """
     if not folder.exists():
-        return _begin_anew(folder, recipe, say)
+        return Beginning(folder, store, _with_precision(recipe, say))
     folder.check_format()
-    if store.newest()[0] is None:
-        # Nothing was trained yet, so nothing binds; a tokenizer of the old recipe must not be taken over.
-        shutil.rmtree(folder.tokenizer, ignore_errors=True)
-        return _begin_anew(folder, recipe, say)
+    store.recover()
+    checkpoint, damaged = store.newest()
+    if checkpoint is None:
+        # Nothing was trained yet, so nothing binds.
+        _refuse_lost_checkpoints(folder)
+        return Beginning(folder, store, _with_precision(recipe, say))
+    events = [("damaged checkpoint", f"{line}; the checkpoint before is used") for line in damaged]
+    index, note = mended_index(folder, store, recipe, whole=True)
+    if note is not None:
+        events.append(("broken index", note))
     old = folder.recipe()
-    changes = compare_recipes(old, recipe)
+    taken = _weighed(folder, old, recipe, reset)
+    events += [("recipe changed", str(change)) for change in taken]
+    preprocessor = Preprocessor.load(folder.tokenizer)
+    check_vocabularies(checkpoint, preprocessor, folder.tokenizer)
+    for event, detail in events:
+        say(f"changed midway: {detail}" if event == "recipe changed" else detail)
+    if recipe.training.precision == "auto":
+        recipe = replaced(recipe, "training", precision=old.training.precision)
+    return Beginning(folder, store, recipe, checkpoint, preprocessor, events, index if note else None)
+
+
+def _weighed(folder: RunFolder, old: Recipe, new: Recipe, reset: Collection[Reset]) -> Sequence[Change]:
+    """The changes that are taken and logged."""
+    changes = compare_recipes(old, new)
     if changes.refused:
         raise RunError(
             f"{folder.path}: a run cannot change midway in {_listed(changes.refused)}. "
@@ -55,28 +114,31 @@ def begin(
             f"{folder.path}: training text has changed since the run began: {_listed(altered)}. Put it back, "
             "or take it as new data: the same command with --reset data"
         )
-    if recipe.training.precision == "auto":
-        recipe = replaced(recipe, "training", precision=old.training.precision)
-    for change in changes.logged:
-        say(f"changed midway: {change}")
-        folder.log_event("recipe changed", str(change))
-    folder.write_recipe(recipe)
-    return recipe
+    return changes.logged
 
 
-def _begin_anew(folder: RunFolder, recipe: Recipe, say: Callable[[str], None]) -> Recipe:
-    if recipe.training.precision == "auto":
-        choice = choose_precision()
-        say(f"precision {choice.policy}: {choice.reason}")
-        recipe = replaced(recipe, "training", precision=choice.policy)
-    folder.create(recipe)
-    return recipe
+def _refuse_lost_checkpoints(folder: RunFolder) -> None:
+    """Keeps a run whose checkpoints were removed from mixing its records with those of a second training."""
+    # A run that was killed early has a folder for them, and at most the validation before the first one.
+    if folder.results() is None and folder.checkpoints.is_dir() and len(folder.metrics()) < 2:
+        return
+    raise RunError(
+        f"{folder.checkpoints}: the checkpoints of this run are gone, and its records are of a training that "
+        "had them. Put them back, or start over, keeping this run aside: the same command with --fresh"
+    )
+
+
+def _with_precision(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
+    if recipe.training.precision != "auto":
+        return recipe
+    choice = choose_precision()
+    say(f"precision {choice.policy}: {choice.reason}")
+    return replaced(recipe, "training", precision=choice.policy)
 
 
 def _is_altered_text(change: Change) -> bool:
     """Whether a file of training text holds something else than it did."""
-    contents = all(str(value).startswith("content ") for value in (change.old, change.new))
-    return change.key.startswith("data.train.") and contents
+    return change.key.startswith("data.train.") and change.is_content
 
 
 def _listed(changes: Collection[Change]) -> str:

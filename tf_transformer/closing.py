@@ -10,6 +10,7 @@ from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.terminal import clock
 from tf_transformer.callbacks.validation import Measure
 from tf_transformer.checkpoints import AVERAGE, CheckpointStore
+from tf_transformer.errors import RunError
 from tf_transformer.evaluation import translate_and_score
 from tf_transformer.recipe import Recipe
 from tf_transformer.results import final_results
@@ -89,7 +90,7 @@ class Closing:
         index = self.store.index()
         index.average_is_best = False  # that of an earlier, shorter training says nothing of this one
         self.store.write_index(index)
-        names = [self.store.resolve("best")]
+        names = [self._best()]
         wanted = self.recipe.training.average
         kept = index.kept[-wanted:] if wanted else []
         if kept:
@@ -97,6 +98,20 @@ class Closing:
             self.store.write(AVERAGE, self.store.average(kept), state=averaged)
             names.append(AVERAGE)
         return names
+
+    def _best(self) -> str:
+        """The best checkpoint; the newest whole one where that is damaged."""
+        name = self.store.resolve("best")
+        try:
+            return self.store.read(name).name
+        except RunError as error:
+            newest = self.store.newest()[0]
+            if newest is None or newest.name == name:
+                raise
+            line = f"{error}; {newest.name} is scored in its place"
+        self.say(line)
+        self.folder.log_event("damaged checkpoint", line)
+        return newest.name
 
     def _dev_figures(self, name: str, dev: Sequence[EvaluationSet]) -> dict[str, float]:
         """Dev figures of one checkpoint, by the recipe's own search."""

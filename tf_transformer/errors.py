@@ -13,7 +13,21 @@
 People who call the library with wrong arguments get ``ValueError`` or ``TypeError``.
 """
 
+import re
 from collections.abc import Sequence
+
+# Control characters but the tab, what turns the direction of writing, and what ends a line for some programs.
+_OBEYED = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Text that a terminal shows and does not obey: each character that would do something is written out."""
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """A number with its noun, such as ``1 line`` and ``1,234 lines``."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
 class ProjectError(Exception):

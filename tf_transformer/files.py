@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 _CHUNK = 1 << 20
+_UNFINISHED = ".writing"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         with path.open("wb") as device:
             yield device
         return
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".writing")
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
     aside = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -62,6 +63,11 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             aside.unlink()
         raise
     sync_folder(path.parent)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a file is what ``replacing`` left when its process was killed."""
+    return path.name.startswith(".") and path.name.endswith(_UNFINISHED) and path.is_file()
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -83,6 +89,18 @@ def write_json(path: Path, value: Any) -> None:
         TypeError: When something in ``value`` has no JSON form.
     """
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def parse_json(content: bytes) -> Any:
+    """The value that JSON in UTF-8 says.
+
+    Raises:
+        ValueError: When it is none, or nested more deeply than any file of this package is.
+    """
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def sync_folder(folder: Path) -> None:
@@ -111,6 +129,24 @@ def fingerprint(path: Path) -> Fingerprint:
             digest.update(chunk)
             size += len(chunk)
     return Fingerprint(size, digest.hexdigest())
+
+
+def folder_fault(folder: Path) -> str | None:
+    """Why nothing can be written into a folder, which need not be there yet; None where it can.
+
+    Args:
+        folder: As the user wrote it; the answer calls it so.
+    """
+    there = next((place for place in (folder, *folder.parents) if place.exists() or place.is_symlink()), None)
+    if there is None:  # not even the current folder is left
+        return f"{folder}: the current folder was removed"
+    if not there.is_dir():
+        kind = "a file" if there.exists() else "a link that leads nowhere"
+        place = "is" if there == folder else f"must be a folder or not there yet, and {there} is"
+        return f"{folder} {place} {kind}"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"{folder}: {there} cannot be written to"
+    return None
 
 
 def _mode(path: Path) -> int:

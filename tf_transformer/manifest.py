@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tf_transformer.errors import ExportError
-from tf_transformer.files import write_json
+from tf_transformer.files import parse_json, write_json
 
 MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
@@ -27,7 +27,10 @@ class Manifest(BaseModel):
     source_vocabulary_size: int = Field(description="Ids that the source side knows.")
     target_vocabulary_size: int = Field(description="Ids that the target side knows.")
     custom_ops: tuple[str, ...] = Field((), description="Ops that core TensorFlow does not have.")
-    python_modules: tuple[str, ...] = Field((), description="Modules to import first, for those ops.")
+    # A list of names, not any name: a file from elsewhere must not say what is imported here.
+    python_modules: tuple[Literal["tensorflow_text"], ...] = Field(
+        (), description="Modules to import first, for those ops."
+    )
     normal_form: Literal["nfc", "nfkc"] | None = Field(None, description="Unicode normal form of its text.")
     lowercase: bool = Field(False, description="Whether its text is lower-cased.")
     tokenize: str = Field("13a", description="sacreBLEU's tokenizer that its recipe measures with.")
@@ -58,16 +61,20 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        manifest = Manifest.model_validate_json(path.read_bytes())
+        content = parse_json(path.read_bytes())
     except FileNotFoundError:
         raise ExportError(f"{path}: no manifest, so this is not a finished export") from None
+    except ValueError as error:
+        raise ExportError(f"{path}: not a manifest of this package: invalid JSON: {error}") from None
+    newer = content.get("format") if isinstance(content, dict) else None
+    if isinstance(newer, int) and newer > MANIFEST_FORMAT:
+        raise ExportError(
+            f"{path}: written in format {newer} by a newer version; this one reads up to format "
+            f"{MANIFEST_FORMAT}. Install the newer tf-transformer to read it"
+        )
+    try:
+        return Manifest.model_validate(content)
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "the file"
         raise ExportError(f"{path}: not a manifest of this package: {where}: {fault['msg']}") from None
-    if manifest.format > MANIFEST_FORMAT:
-        raise ExportError(
-            f"{path}: written in format {manifest.format} by a newer version; this one reads up to format "
-            f"{MANIFEST_FORMAT}. Install the newer tf-transformer to read it"
-        )
-    return manifest

@@ -70,21 +70,28 @@ class _Training:
         self.state = TrainingState()
         self.store = CheckpointStore(folder.checkpoints)
         self.terminal = Terminal(self.state, quiet=quiet)
-        self.recipe = begin(folder, recipe, self.store, self.terminal.say, reset)
+        self.beginning = begin(folder, recipe, self.store, self.terminal.say, reset)
+        self.recipe = self.beginning.recipe
 
     def run(self) -> int:
         """Prepares, trains, and scores."""
-        checkpoint = self._newest()
+        checkpoint = self.beginning.checkpoint
         if checkpoint is not None and self._is_scored(checkpoint):
+            self.beginning.write()
             self.terminal.say(f"{self.folder.path}: is complete, its figures are in results.json")
             return EXIT_DONE
         text = read_text(self.recipe)
-        preprocessor = self._preprocessor(text, is_new=checkpoint is None)
+        preprocessor = self.beginning.preprocessor or build_preprocessor(self.recipe.text, text.train)
         encoded = encode_training(text.train, preprocessor, self.recipe.data)
         self._report(text, encoded)
         fitting = self._fitting(text, preprocessor, encoded)
-        if checkpoint is not None:
+        # Whatever can be refused is refused: the folder changes now, and not before.
+        if checkpoint is None:
+            self.beginning.write()
+            preprocessor.save(self.folder.tokenizer)
+        else:
             fitting.restore(checkpoint)
+            self.beginning.write()
             fitting.reset(self.reset)
         if not fitting.is_complete():
             with Interruption() as interruption:
@@ -104,25 +111,10 @@ class _Training:
         results = self.folder.results()
         return (
             results is not None
-            and checkpoint.state["ended"] is not None
-            and results["step"] == checkpoint.state["step"]
-            and results["recipe_sha256"] == recipe_digest(self.recipe)
+            and checkpoint.state.get("ended") is not None
+            and results.get("step") == checkpoint.state.get("step")
+            and results.get("recipe_sha256") == recipe_digest(self.recipe)
         )
-
-    def _newest(self) -> Checkpoint | None:
-        checkpoint, damaged = self.store.newest()
-        for line in damaged:
-            self.terminal.say(f"{line}; the checkpoint before is used")
-            self.folder.log_event("damaged checkpoint", line)
-        return checkpoint
-
-    def _preprocessor(self, text: TextData, *, is_new: bool) -> Preprocessor:
-        # One that is trained again may number its pieces otherwise: weights need the one they grew with.
-        if self.folder.tokenizer.exists() or not is_new:
-            return Preprocessor.load(self.folder.tokenizer)
-        preprocessor = build_preprocessor(self.recipe.text, text.train)
-        preprocessor.save(self.folder.tokenizer)
-        return preprocessor
 
     def _report(self, text: TextData, encoded: EncodedCorpus) -> None:
         for line in (*text.report, *(line for report in encoded.reports for line in report.to_lines())):

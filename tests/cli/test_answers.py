@@ -1,5 +1,6 @@
 """``predict``, ``evaluate``, ``average``, ``export`` and ``inspect`` on a run of random weights."""
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -41,6 +42,7 @@ def test_the_checkpoint_is_chosen_and_printed(run: Path, stdin: Give, capsys: Ca
     by_step, _ = predict(run, stdin, capsys, b"abcdefg\n", "--checkpoint", "5")
     assert by_step == best
     stdin(b"a\n")
+    capsys.readouterr()
     assert main(["predict", str(run), "--checkpoint", "7"]) == 1
     assert "no checkpoint 7. Steps there: 5, 10" in capsys.readouterr().err
 
@@ -81,7 +83,7 @@ def test_notes_of_what_was_cut_and_quiet(run: Path, stdin: Give, capsys: Capture
     content = b"ab\n" + b"abcdefgh" * 1250 + b"\nhi\n"
     lines, notes = predict(run, stdin, capsys, content)
     assert [lines[0], lines[2]] == predict(run, stdin, capsys, b"ab\nhi\n")[0] and len(lines) == 3
-    assert "1 lines were longer than the model reads, and lost their end" in notes
+    assert "the end of 1 line was not read: the model does not read that far" in notes
     found, _ = predict(run, stdin, capsys, content, "--json")
     unfinished = sum(not json.loads(line)["finished"] for line in found)
     assert unfinished and f"{unfinished} answers reached the longest length allowed" in notes
@@ -95,6 +97,11 @@ def test_files_in_and_out(run: Path, stdin: Give, tmp_path: Path, capsys: Captur
     out = tmp_path / "out.txt"
     assert main(["predict", str(run), "--input", str(tmp_path / "in.txt"), "--output", str(out)]) == 0
     assert out.read_text().split("\n")[:-1] == lines
+    packed = [out.with_suffix(".gz"), tmp_path / "again.GZ"]
+    for path in packed:
+        assert main(["predict", str(run), "--input", str(tmp_path / "in.txt"), "--output", str(path)]) == 0
+        assert gzip.decompress(path.read_bytes()) == out.read_bytes()
+    assert packed[0].read_bytes() == packed[1].read_bytes()
     assert main(["predict", str(run), "--input", str(tmp_path / "no.txt")]) == 1
     assert capsys.readouterr().err.endswith("no.txt: No such file or directory\n")
 
@@ -162,8 +169,9 @@ def test_average_takes_the_last_or_the_best(
 
 def test_average_refuses_more_than_there_are(copy: Path, capsys: Captured) -> None:
     assert main(["average", str(copy), "--last", "3"]) == 1
-    assert "has 2 kept checkpoints, and 3 were asked for" in capsys.readouterr().err
-    (copy / "checkpoints" / "index.json").unlink()
+    assert "has 2 kept checkpoints. Received: 3 to average" in capsys.readouterr().err
+    index = json.loads((copy / "checkpoints" / "index.json").read_text())
+    (copy / "checkpoints" / "index.json").write_text(json.dumps({**index, "kept": []}))
     assert main(["average", str(copy)]) == 1
     assert "has kept no checkpoint of a validation yet" in capsys.readouterr().err
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def damaged(exported: Any, tmp_path: Path, name: str, content: bytes | None) -> 
     ("name", "content", "message"),
     [
         ("manifest.json", None, "manifest.json: no manifest, so this is not a finished export"),
-        ("manifest.json", b'{"task": "tr', "manifest.json: not a manifest of this package: the file: "),
+        ("manifest.json", b'{"task": "tr', "manifest.json: not a manifest of this package: invalid JSON: "),
         ("manifest.json", b"{}", "manifest.json: not a manifest of this package: task: Field required"),
         ("saved_model.pb", b"\x00garbage", "1: cannot be loaded "),
         ("variables/variables.index", None, "1: cannot be loaded "),
@@ -77,12 +78,47 @@ def test_a_damaged_export_says_what_is_wrong(
         load_export(damaged(exported, tmp_path, name, content))
 
 
-def test_a_newer_format_or_a_missing_module_is_named(exported: Any, tmp_path: Path) -> None:
+def test_a_newer_format_or_a_missing_module_is_named(
+    exported: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = damaged(exported, tmp_path, "manifest.json", b"{}") / "1"
     manifest = json.loads((exported.version / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps({**manifest, "format": 9}))
     with pytest.raises(ExportError, match="written in format 9 by a newer version"):
         load_export(folder)
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "python_modules": ["not_installed"]}))
-    with pytest.raises(ExportError, match=r"cannot be loaded \(No module named 'not_installed'\)"):
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "python_modules": ["tensorflow_text"]}))
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    with pytest.raises(ExportError, match=r"cannot be loaded \(import of tensorflow_text halted"):
         load_export(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001"]
+)
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_a_file_that_is_cut_is_one_line(exported: Any, tmp_path: Path, name: str, share: float) -> None:
+    content = (exported.version / name).read_bytes()
+    folder = damaged(exported, tmp_path, name, content[: int(share * len(content))])
+    with pytest.raises(ExportError, match=rf"{tmp_path}.*: (cannot be loaded|has no signature)") as caught:
+        load_export(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_of_somebody_else_is_told(exported: Any, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    class Other(tf.Module):  # type: ignore[misc]
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+        def __call__(self, text: Any) -> Any:
+            return {"words": text}
+
+    other = Other()
+    signatures = {"serving_default": other.__call__}
+    tf.saved_model.save(other, str(tmp_path / "1"), signatures=signatures)
+    shutil.copy(exported.version / "manifest.json", tmp_path / "1")
+    with pytest.raises(ExportError, match="has no signature n_best, so it is no translator of this package"):
+        load_export(tmp_path)
+    tf.saved_model.save(other, str(tmp_path / "2"), signatures={**signatures, "n_best": other.__call__})
+    shutil.copy(exported.version / "manifest.json", tmp_path / "2")
+    with pytest.raises(ExportError, match=r"2: serving_default cannot be run \('text'\)"):
+        load_export(tmp_path).translate(["a"])

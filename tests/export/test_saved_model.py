@@ -11,7 +11,7 @@ import tensorflow as tf
 from tf_transformer.cli import main
 from tf_transformer.errors import ExportError
 from tf_transformer.export import saved_model
-from tf_transformer.export.saved_model import export_saved_model, newest_version, next_version
+from tf_transformer.export.saved_model import export_saved_model, is_export, newest_version, next_version
 from tf_transformer.export.verification import Report
 
 
@@ -93,6 +93,10 @@ def test_versions_count_up_and_none_is_replaced(tmp_path: Path, asked: list[Any]
     assert export(folder)[0] == folder / "1"
     assert export(folder)[0] == folder / "2"
     (folder / "11").mkdir()
+    (folder / "7").write_text("a file")
+    for name in ("9" * 30, "\u0663", "12.old", "-5"):
+        (folder / name).mkdir()
+    assert newest_version(folder).name == "2" and is_export(folder)
     (folder / "notes").mkdir()
     (folder / ".30.writing").mkdir()
     assert next_version(folder) == 12

@@ -18,7 +18,7 @@ training:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with data files and ``recipe.yaml``."""
     monkeypatch.chdir(tmp_path)
-    for name in ("train.en", "train.de", "dev.en", "dev.de", "dev2.de", "dev.tsv"):
+    for name in ("train.en", "train.de", "dev.en", "dev.de", "dev2.de", "dev.tsv", "dev2.tsv"):
         (tmp_path / name).write_text(f"{name}\n")
     (tmp_path / "recipe.yaml").write_text(SOUND)
     return tmp_path

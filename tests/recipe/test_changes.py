@@ -21,7 +21,7 @@ FREE = [
 LOGGED = [
     "model.dropout=0.2", "training.schedule.peak=0.1", "training.schedule.name=noam", "training.label_smoothing=0",
     "training.optimizer.clip_norm=3", "training.batch_tokens=99", "data.on_long=truncate", "data.train.weight=2",
-    "data.train=[{source: train.en, target: train.de}, {table: dev.tsv, name: more}]", "data.dev.table=dev2.de",
+    "data.train=[{source: train.en, target: train.de}, {table: dev.tsv, name: more}]", "data.dev.table=dev2.tsv",
     "evaluation.tokenize=zh",
 ]  # fmt: skip
 REFUSED = [

@@ -4,7 +4,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -60,7 +59,7 @@ task: translate
 data:
   train:
     - {source: train.en, target: train.de, weight: 2, name: no}
-    - {table: dev.tsv, columns: {source: 1, target: german}, encoding: latin-1, on_bad_row: skip}
+    - {table: dev.tsv, columns: {source: 1, target: 3}, encoding: latin-1, on_bad_row: skip}
   dev:
     one: {source: dev.en, target: [dev.de, dev2.de]}
     2016: {table: dev.tsv, columns: {source: 2, target: [1, 3]}}
@@ -69,7 +68,7 @@ training: {minutes: 0.5}
 """)
     first, second = recipe.data.train_entries
     assert first.weight == 2.0 and first.label == "no"
-    assert second.columns_read == {"source": 1, "target": "german"} and second.encoding == "latin-1"
+    assert second.columns_read == {"source": 1, "target": 3} and second.encoding == "latin-1"
     assert list(recipe.data.dev_sets) == ["one", "2016"]
     one = recipe.data.dev_sets["one"].columns_read
     assert one == {"source": folder / "dev.en", "target": folder / "dev.de", "target_2": folder / "dev2.de"}
@@ -150,7 +149,6 @@ training:
         "command line: training.stepz: unknown key; received 3; nearest valid key is training.steps",
         'command line: decoding.beam: must be a whole number; received "lots"',
         'recipe.yaml:1: task: must be translate; received "translat"; nearest valid value is translate',
-        "recipe.yaml:3: data.train.source: is required: file with the source sentences",
         f'recipe.yaml:3: data.train.target: there is no file {folder}/nope.de; received "nope.de"',
         'recipe.yaml:3: data.train.sorce: unknown key; received "train.en"; nearest valid key is data.train.source',
         f'recipe.yaml:5: data.dev.val.target.1: there is no file {folder}/nope2.de; received "nope2.de"',
@@ -204,14 +202,22 @@ def test_each_kind_of_wrong_value(folder: Path, lines: str, fault: str) -> None:
         ("data.dev={'a b': {table: dev.tsv}}", "data.dev.a b: must be a name of letters, digits, '.', '_' and '-'; received \"a b\""),
         ("data.test={fraction: 0.1}", "data.test.source: is required: file with the source sentences"),
         ("training.schedule.name=noma", 'training.schedule.name: must be one of inverse_sqrt, noam, cosine, linear, exponential, constant; received "noma"; nearest valid value is noam'),
-        ("training.schedule={name: noam, peak: 1}", "training.schedule.peak: unknown key; received 1; nearest valid key is training.schedule.name"),
+        ("training.schedule={name: noam, peak: 1}", "training.schedule.peak: unknown key; received 1; valid keys here are name, warmup_steps, scale"),
         ("training.schedule=3", "training.schedule: must be a section of keys; received 3"),
         ("training.optimizer.clip_norm=.inf", "training.optimizer.clip_norm: must be a finite number; received Infinity"),
         ("training.seed=-1", "training.seed: must be at least 0; received -1"),
+        ("training.steps=1e10", "training.steps: must be at most 1000000000; received 10000000000"),
+        ("training.minutes=1e9", "training.minutes: must be at most 10000000; received 1000000000"),
+        ("data.dev.table=dev.en", 'data.dev.table: must end in one of .tsv, .tab, .csv, .jsonl, .ndjson, .gz may follow; received "dev.en"'),
+        ("data.dev.table=.", 'data.dev.table: must be a file, and FOLDER is a folder; received "."'),
+        ("data.dev.columns={source: 1, target: german}", 'data.dev.columns: must all be names, or all numbers of a table without a header; received [1, "german"]'),
+        ("data.dev={table: a.jsonl.gz, columns: {source: 1, target: 2}}", "data.dev.columns: must be names: JSON lines have keys and no numbers; received [1, 2]"),
     ],
 )  # fmt: skip
 def test_faults_of_overrides(folder: Path, override: str, fault: str) -> None:
-    assert f"command line: {fault}" in faults(Path("recipe.yaml").read_text(), override)
+    (folder / "a.jsonl.gz").touch()
+    expected = f"command line: {fault}".replace("FOLDER", str(folder))
+    assert expected in faults(Path("recipe.yaml").read_text(), override)
 
 
 @pytest.mark.parametrize(
@@ -224,6 +230,10 @@ def test_faults_of_overrides(folder: Path, override: str, fault: str) -> None:
         (b"task:\n\ttranslate\n", "recipe.yaml:2:1: a tab may not indent; use spaces"),
         (b"task: [\n", "recipe.yaml:2:1: "),
         (b"task: tr\xe4nslate\n", "recipe.yaml:1: must be UTF-8; received the byte 0xE4"),
+        (
+            b"task: a\n---\ntask: b\n",
+            "recipe.yaml:2:1: another YAML document begins here, and a recipe is one",
+        ),
         (b"\xff\xfet\x00", "recipe.yaml:1: must be UTF-8; received the byte 0xFF"),
     ],
 )
@@ -271,16 +281,14 @@ def test_files_are_not_looked_for_when_nobody_asks(folder: Path) -> None:
     assert load_recipe(Path("recipe.yaml"), check_files=False).training.steps == 700
 
 
-def test_a_wrong_recipe_stops_in_under_a_second_and_before_tensorflow(folder: Path) -> None:
+def test_a_wrong_recipe_stops_before_tensorflow_is_imported(folder: Path) -> None:
     script = (
         "import sys\n"
         "sys.modules['tensorflow'] = sys.modules['keras'] = None\n"
         "from tf_transformer.__main__ import main\n"
         "sys.exit(main(['train', 'recipe.yaml', 'model.droput=1']))\n"
     )
-    start = time.monotonic()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert time.monotonic() - start < 2  # a second, and as much again for a busy machine
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == (
         "command line: model.droput: unknown key; received 1; nearest valid key is model.dropout\n"

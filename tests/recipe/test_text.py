@@ -29,7 +29,7 @@ FORMS = [
         "data.train=[{table: dev.tsv, name: no, columns: {source: 1, target: 2}}, {source: train.en, target: train.de}]"
     ],
     [
-        "data.dev={one: {source: dev.en, target: [dev.de, dev2.de]}, two: {table: dev.tsv, columns: {target: [2, 3]}}}"
+        "data.dev={one: {source: dev.en, target: [dev.de, dev2.de]}, two: {table: dev.tsv, columns: {source: 1, target: [2, 3]}}}"
     ],
     ["data.dev={fraction: 0.25}", "data.test=[{table: dev.tsv, name: '1e5'}]"],
     ["text.tokenizer=bytes", "training.schedule={name: cosine, warmup_steps: 9}"],
@@ -78,7 +78,7 @@ def test_the_digest_is_of_what_is_said_not_of_how_or_where(folder: Path) -> None
     Path("recipe.yaml").write_text("# a comment\n" + text + "model: {preset: tiny, dropout: 1e-1}\n")
     assert digest() == plain
     assert (
-        digest("data.train=[{target: dev.de, source: dev.en, name: other}]", "data.dev.table=dev2.de")
+        digest("data.train=[{target: dev.de, source: dev.en, name: other}]", "data.dev.table=dev2.tsv")
         == plain
     )
     assert recipe_digest(with_files(load_recipe(Path("recipe.yaml")), folder)) == plain

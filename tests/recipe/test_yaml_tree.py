@@ -92,7 +92,7 @@ def test_what_yaml_allows_and_a_recipe_does_not(text: str, fault: tuple[int, Any
         ("a:\n\tb: 1\n", "a tab may not indent; use spaces", 2),
         ("a: [1, 2\nb: 3\n", "expected ',' or ']'", 2),
         ("a: 'open\n", "found unexpected end of stream", 2),
-        ("a: 1\n---\nb: 2\n", "but found another document", 2),
+        ("a: 1\n---\nb: 2\n", "another YAML document begins here, and a recipe is one", 2),
         ("a: *nobody\n", "found undefined alias 'nobody'", 1),
         ("a: 1\nb: \x07\n", "character U\\+0007 may not stand in YAML", 2),
         ("[" * 5000, "nested too deeply", 1),

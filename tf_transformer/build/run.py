@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tf_transformer.build.model import build_transformer, build_translator
-from tf_transformer.checkpoints import Arrays, CheckpointStore
+from tf_transformer.checkpoints import AVERAGE, WEIGHTS, Arrays, Checkpoint, CheckpointStore, Index
 from tf_transformer.errors import RunError
 from tf_transformer.models import Transformer
 from tf_transformer.recipe.schema import Recipe
@@ -23,6 +23,7 @@ class LoadedRun:
         task: In float32, with the checkpoint's weights.
         checkpoint: The checkpoint's name, such as ``step-00001000`` or ``average``.
         step: Updates behind it.
+        notes: What was odd about the folder, for a person.
     """
 
     folder: RunFolder
@@ -30,6 +31,7 @@ class LoadedRun:
     task: Translator
     checkpoint: str
     step: int
+    notes: tuple[str, ...] = ()
 
 
 def load(path: str | Path, checkpoint: str = "best") -> Translator:
@@ -60,12 +62,82 @@ def load_run(path: Path, checkpoint: str = "best") -> LoadedRun:
     folder = RunFolder.open(path)
     recipe = folder.recipe()
     store = CheckpointStore(folder.checkpoints)
-    found = store.read(store.resolve(checkpoint))
+    name, notes = _named(folder, store, recipe, checkpoint)
+    found = store.read(name)
     preprocessor = Preprocessor.load(folder.tokenizer)
+    check_vocabularies(found, preprocessor, folder.tokenizer)
     model = build_transformer(recipe, preprocessor, "float32")
     set_weights(model, found.weights, str(found.folder), preprocessor)
     task = build_translator(recipe, model, preprocessor)
-    return LoadedRun(folder, recipe, task, found.name, int(found.state.get("step", 0)))
+    return LoadedRun(folder, recipe, task, found.name, int(found.state.get("step", 0)), notes)
+
+
+def _named(
+    folder: RunFolder, store: CheckpointStore, recipe: Recipe, wanted: str
+) -> tuple[str, tuple[str, ...]]:
+    """The checkpoint that is meant; what is best is read off the checkpoints where no index says it."""
+    try:
+        return store.resolve(wanted), ()
+    except RunError as error:
+        if wanted not in ("best", "last"):
+            raise
+        index, note = mended_index(folder, store, recipe)
+        if note is None:
+            raise error from None
+        return store.resolve(wanted, index), (note,)
+
+
+def mended_index(
+    folder: RunFolder, store: CheckpointStore, recipe: Recipe, *, whole: bool = False
+) -> tuple[Index, str | None]:
+    """The index of a run's checkpoints; one made from the checkpoints where it is missing or broken.
+
+    Args:
+        folder: The run.
+        store: Its checkpoints.
+        recipe: Says how many validated ones are kept.
+        whole: Also an index that names a checkpoint that is gone is broken.
+
+    Returns:
+        The index, and a line for a person where it was made anew. Nothing is written.
+
+    Raises:
+        RunError: When it is broken and no checkpoint tells what it is.
+    """
+    try:
+        return (store.whole_index() if whole else store.index()), None
+    except RunError as error:
+        results = folder.results() or {}
+        try:
+            index = store.made_index(recipe.training.keep, results.get("checkpoint") == AVERAGE)
+        except RunError as fault:
+            raise RunError(f"{error}; {fault}") from None
+        return index, f"{error}; made anew from the checkpoints beside it"
+
+
+def check_vocabularies(checkpoint: Checkpoint, preprocessor: Preprocessor, tokenizer: Path) -> None:
+    """Refuses a tokenizer whose ids are more or fewer than the rows of the checkpoint's embeddings.
+
+    Args:
+        checkpoint: Of a run.
+        preprocessor: As read from the run.
+        tokenizer: Where it was read from.
+
+    Raises:
+        RunError: Then; names both sizes, and the file of each.
+    """
+    for path, table in checkpoint.weights.items():
+        layer = path.split("/")[-2] if path.endswith("embedding/table") and table.ndim == 2 else None
+        if layer is None:
+            continue
+        is_source = layer.startswith("source")
+        size = preprocessor.source_vocabulary_size if is_source else preprocessor.target_vocabulary_size
+        if table.shape[0] != size:
+            side = "shared" if preprocessor.shared else "source" if is_source else "target"
+            raise RunError(
+                f"{tokenizer / side}: the vocabulary has {size:,} pieces, and {checkpoint.folder / WEIGHTS} "
+                f"was trained with {table.shape[0]:,}: they do not belong together"
+            )
 
 
 def set_weights(model: Transformer, weights: Arrays, where: str, preprocessor: Preprocessor) -> None:

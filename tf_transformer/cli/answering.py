@@ -8,6 +8,7 @@ import typer
 
 from tf_transformer.build import LoadedRun, load_run
 from tf_transformer.export.loading import ExportedTranslator, load_export
+from tf_transformer.export.saved_model import is_export
 from tf_transformer.tasks import Hypothesis
 from tf_transformer.text import Normalizer
 
@@ -19,6 +20,8 @@ class Answering(Protocol):
     """The model and checkpoint, for a person."""
     tokenize: str
     """sacreBLEU's tokenizer that its recipe measures with."""
+    notes: Sequence[str]
+    """What was odd when it was read, for a person."""
 
     def answer(
         self, texts: Sequence[str], num_answers: int, search: dict[str, Any]
@@ -39,6 +42,7 @@ class RunAnswers:
         self.loaded = loaded
         self.name = f"{loaded.folder.path}: checkpoint {loaded.checkpoint}, {loaded.step} updates"
         self.tokenize: str = loaded.recipe.evaluation.tokenize
+        self.notes: Sequence[str] = loaded.notes
 
     def answer(
         self, texts: Sequence[str], num_answers: int, search: dict[str, Any]
@@ -63,6 +67,7 @@ class ExportAnswers:
         manifest = exported.manifest
         self.name = f"{exported.folder}: exported checkpoint {manifest.checkpoint or 'of unknown name'}"
         self.tokenize = manifest.tokenize
+        self.notes: Sequence[str] = ()
         self._normalizer = Normalizer(manifest.normal_form, manifest.lowercase)
 
     def answer(
@@ -96,8 +101,7 @@ def open_answering(path: Path, checkpoint: str | None) -> RunAnswers | ExportAns
     Raises:
         ProjectError: When it is neither, or cannot be read.
     """
-    is_export = (path / "saved_model.pb").is_file() or any(path.glob("[0-9]*/saved_model.pb"))
-    if not is_export:
+    if not is_export(path):
         return RunAnswers(load_run(path, checkpoint or "best"))
     if checkpoint is not None:
         raise typer.BadParameter("an exported model holds one checkpoint; --checkpoint is for runs")

@@ -8,27 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tf_transformer.cli.options import AsJson, Debug, Quiet, RunOrExport
+from tf_transformer.cli.options import AsJson, Checkpoint, Debug, Output, Quiet, RunOrExport, bounded
 from tf_transformer.cli.progress import progress
 from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.cli.texts import one_line, reading, writing
+from tf_transformer.errors import counted, printable
+from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
 
 if TYPE_CHECKING:
+    from tf_transformer.cli.answering import Answering
     from tf_transformer.tasks import Hypothesis
 
 Tokenize = Literal["13a", "intl", "zh", "char", "none"]
-Checkpoint = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="best (default), last, average, or the step of a kept checkpoint; for runs.",
-        show_default=False,
-    ),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Where answers go, in place of stdout.", show_default=False),
-]
 
 
 def predict(
@@ -42,16 +33,24 @@ def predict(
     beam: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Hypotheses kept alive; 1 is greedy. Default: the recipe's.", show_default=False
+            callback=bounded(1, MOST_HYPOTHESES),
+            metavar="N",
+            help=f"Hypotheses kept alive, 1 (greedy) to {MOST_HYPOTHESES}. Default: the recipe's.",
+            show_default=False,
         ),
     ] = None,
     n_best: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Answers for each line, best first, on N lines.")
+        int,
+        typer.Option(
+            callback=bounded(1, MOST_HYPOTHESES),
+            metavar="N",
+            help="Answers for each line, best first, on N lines.",
+        ),
     ] = 1,
     length_penalty: Annotated[
         float | None,
         typer.Option(
-            min=0,
+            callback=bounded(0, 100),
             metavar="A",
             help="Exponent of the length: score = log P / length^A (mean) or log P / ((5 + length) / 6)^A "
             "(gnmt), as decoding.length_formula of the recipe says. Default: the recipe's.",
@@ -61,7 +60,7 @@ def predict(
     max_length: Annotated[
         int | None,
         typer.Option(
-            min=1,
+            callback=bounded(1, LONGEST_ANSWER),
             metavar="N",
             help="Most pieces of an answer. Default: the recipe's rule.",
             show_default=False,
@@ -87,11 +86,13 @@ def predict(
     if beam is not None and n_best > beam:
         raise typer.BadParameter(f"must be at most --beam, which is {beam}", param_hint="--n-best")
     say = _teller(quiet)
+    if output is None:
+        sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
     with reading(input) as groups:
         with quiet_import():
             from tf_transformer.cli.answering import RunAnswers, open_answering
         answering = open_answering(model, checkpoint)
-        say(answering.name)
+        _introduce(answering, say)
         search: dict[str, Any] = {}
         if beam is not None:
             search["beam_size"] = beam
@@ -111,9 +112,9 @@ def predict(
                     write(_shown(text, answers, n_best, scores, as_json))
                 advance(len(texts))
     if cut:
-        say(f"{cut} lines were longer than the model reads, and lost their end")
+        say(f"the end of {counted(cut, 'line')} was not read: the model does not read that far")
     if unfinished:
-        say(f"{unfinished} answers reached the longest length allowed before their end")
+        say(f"{counted(unfinished, 'answer')} reached the longest length allowed before the end")
 
 
 def _shown(text: str, answers: "list[Hypothesis]", n_best: int, scores: bool, as_json: bool) -> Iterator[str]:
@@ -169,12 +170,13 @@ def evaluate(
     """
     if (source is None) != (target is None):
         raise typer.BadParameter("--source and --target must be given together")
+    sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
     with quiet_import():
         from tf_transformer.cli.answering import open_answering
         from tf_transformer.cli.scoring import given_set, recipe_sets, report, score
     answering = open_answering(model, checkpoint)
     say = _teller(quiet)
-    say(answering.name)
+    _introduce(answering, say)
     sets = given_set(source, target, answering) if source and target else recipe_sets(answering, split)
     for line in (line for found in sets for line in found.notes):
         say(line)
@@ -189,9 +191,14 @@ def evaluate(
         print("\n".join(outcome.to_lines()))
 
 
+def _introduce(answering: "Answering", say: Callable[[str], None]) -> None:
+    for line in (*answering.notes, answering.name):
+        say(line)
+
+
 def _teller(quiet: bool) -> Callable[[str], None]:
     def say(line: str) -> None:
         if not quiet:
-            print(line, file=sys.stderr)
+            print(printable(line), file=sys.stderr)
 
     return say

@@ -13,7 +13,8 @@ from typing import Any
 import typer
 
 from tf_transformer.cli import answers, exports, recipes, training
-from tf_transformer.errors import ProjectError
+from tf_transformer.cli.interruption import EXIT_INTERRUPTED, ignore_at_exit
+from tf_transformer.errors import ProjectError, RecipeError, printable
 
 _MOST_LETTERS = 400
 
@@ -46,15 +47,8 @@ def _program() -> None:
     """Holds the verbs together; options are theirs."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command.
-
-    Args:
-        arguments: The words after the program's name; by default those of this process.
-
-    Returns:
-        The exit code.
-    """
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; see :func:`tf_transformer.cli.main`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(args=words, prog_name="tf-transformer", standalone_mode=False)
@@ -63,35 +57,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _close_stdout()
         return 1
-    except (KeyboardInterrupt, typer.Abort):
-        return 130
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
     except Exception as error:
+        # The parser takes the end of any file for a person who gives up.
+        found = error.__cause__ if isinstance(error, typer.Abort) else error
         if "--debug" in words:
             raise
-        return _report(error)
+        return _report(found if isinstance(found, Exception) else error)
+    finally:
+        ignore_at_exit()
 
 
 def _report(error: Exception) -> int:
     """Prints an error as one line, or one line for each fault, and says what the exit code is."""
+    text, code = _told(error)
+    with suppress(OSError):
+        print(text, file=sys.stderr)
+    return code
+
+
+def _told(error: Exception) -> tuple[str, int]:
     message: Any = getattr(error, "format_message", None)
     if message is not None:  # a wrong command line, found by typer
         context = getattr(error, "ctx", None)
+        code = int(error.exit_code)  # type: ignore[attr-defined]
+        if not message() and context is not None:  # no verb at all: the help is the message
+            return context.get_help(), code
         hint = f" (see {context.command_path} --help)" if context is not None else ""
-        text, code = f"{message()}{hint}" if message() else "", error.exit_code  # type: ignore[attr-defined]
-        if not text and context is not None:  # no verb at all: the help is the message
-            text = context.get_help()
-    elif isinstance(error, ProjectError):
-        text, code = str(error), error.exit_code
-    elif isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        text, code = f"{where}{error.strerror or error}", 1
-    else:
-        words = " ".join(str(error).split())
-        shown = words if len(words) <= _MOST_LETTERS else f"{words[:_MOST_LETTERS]} …"
-        text, code = f"{type(error).__name__}: {shown} (--debug shows where)", 1
-    with suppress(BrokenPipeError):
-        print(text, file=sys.stderr)
-    return int(code)
+        return f"{printable(message())}{hint}", code
+    if isinstance(error, RecipeError):
+        return "\n".join(map(printable, error.faults)), error.exit_code
+    if isinstance(error, ProjectError):
+        return printable(str(error)), error.exit_code
+    if isinstance(error, OSError):
+        where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+        return printable(f"{where}{error.strerror or error}"), 1
+    words = printable(" ".join(str(error).split()))
+    shown = words if len(words) <= _MOST_LETTERS else f"{words[:_MOST_LETTERS]} …"
+    return f"{type(error).__name__}: {shown} (--debug shows where)", 1
 
 
 def _close_stdout() -> None:

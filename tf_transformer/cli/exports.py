@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from tf_transformer.cli.options import Checkpoint, Debug, Overrides, Quiet, RunFolder
+from tf_transformer.cli.options import Checkpoint, Debug, Overrides, Quiet, RunFolder, bounded
 from tf_transformer.cli.quiet_import import quiet_import
+from tf_transformer.errors import counted, printable
 
 
 def export(
@@ -17,7 +18,7 @@ def export(
         typer.Argument(metavar="DIR", help="Where versions go: DIR/1, DIR/2 and so on.", show_default=False),
     ],
     format: Annotated[Literal["savedmodel"], typer.Option(help="What is written.")] = "savedmodel",
-    checkpoint: Checkpoint = "best",
+    checkpoint: Checkpoint = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -29,14 +30,21 @@ def export(
     \b
     Example: tf-transformer export runs/quickstart exports/quickstart
     """
+    from tf_transformer.files import folder_fault
+    from tf_transformer.run_folder import RunFolder as Folder
+    from tf_transformer.run_folder import versions
+
+    if fault := folder_fault(folder):
+        raise typer.BadParameter(fault, param_hint="DIR")
+    if Folder(folder).exists():
+        raise typer.BadParameter(f"{folder} is the folder of a run", param_hint="DIR")
     with quiet_import():
         from tf_transformer.build import load_run
         from tf_transformer.cli.samples import sample_sources
         from tf_transformer.export.saved_model import export_saved_model
     from tf_transformer.recipe import recipe_digest
-    from tf_transformer.run_folder import versions
 
-    loaded = load_run(run, checkpoint)
+    loaded = load_run(run, checkpoint or "best")
     facts = {
         "checkpoint": loaded.checkpoint,
         "step": loaded.step,
@@ -45,6 +53,8 @@ def export(
         "versions": {name: str(version) for name, version in versions().items()},
     }
     version, manifest = export_saved_model(loaded.task, folder, samples=sample_sources(loaded), facts=facts)
+    for note in () if quiet else loaded.notes:
+        print(printable(note), file=sys.stderr)
     if not quiet:
         needs = (
             f"needs {', '.join(manifest.python_modules)}"
@@ -52,7 +62,8 @@ def export(
             else "needs TensorFlow alone"
         )
         checked = manifest.verification.get("sentences", 0)
-        print(f"checkpoint {loaded.checkpoint}; {checked} answers verified; {needs}", file=sys.stderr)
+        verified = f"{counted(checked, 'answer')} verified"
+        print(f"checkpoint {loaded.checkpoint}; {verified}; {needs}", file=sys.stderr)
     print(version)
 
 
@@ -62,7 +73,10 @@ def inspect(
         typer.Argument(metavar="RECIPE_OR_RUN", help="A recipe, or the folder of a run.", show_default=False),
     ],
     overrides: Overrides = None,
-    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows of the first batch to show.")] = 3,
+    rows: Annotated[
+        int,
+        typer.Option(callback=bounded(1, 10**6), metavar="N", help="Rows of the first batch to show."),
+    ] = 3,
     debug: Debug = False,
 ) -> None:
     """Show a real batch, and the model.
@@ -83,4 +97,4 @@ def inspect(
         from tf_transformer.cli.inspection import inspect_recipe, inspect_run
     lines = inspect_run(recipe_or_run, rows) if recipe is None else inspect_recipe(recipe, rows)
     for line in lines:
-        print(line)
+        print(printable(line))

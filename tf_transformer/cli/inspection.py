@@ -11,6 +11,7 @@ from tf_transformer.build.data import build_preprocessor, encode_training, read_
 from tf_transformer.build.model import build_transformer
 from tf_transformer.data.batching import BatchPlan
 from tf_transformer.data.encoding import EncodedCorpus
+from tf_transformer.errors import counted
 from tf_transformer.models import Transformer
 from tf_transformer.presets import PAD_ID, UNKNOWN_ID
 from tf_transformer.recipe import Recipe
@@ -65,14 +66,16 @@ def _batch(
     )
     shares = plan.padding()
     yield ""
-    shapes = f"{len(plan.shapes)} shapes of batches"
-    yield f"{len(encoded):,} pairs, {plan.num_batches(0):,} updates an epoch, {shapes}"
+    shapes = counted(len(plan.shapes), "shape")
+    updates = counted(plan.num_batches(0), "update")
+    yield f"{counted(len(encoded), 'pair')}, {updates} an epoch, {shapes} of batches"
     yield f"padding: {shares['source']:.1%} of source positions, {shares['target']:.1%} of target positions"
     for name in ("source", "target"):
         ids = encoded.columns[name].flat_values.numpy()
         yield f"unknown pieces: {np.mean(ids == UNKNOWN_ID):.3%} of {name}"
     shapes = f"source_ids {list(inputs['source_ids'].shape)}, target_ids {list(inputs['target_ids'].shape)}"
-    yield f"first batch: {shapes}, labels {list(labels.shape)}, {batch.tokens:,} real target tokens"
+    tokens = counted(batch.tokens, "real target token")
+    yield f"first batch: {shapes}, labels {list(labels.shape)}, {tokens}"
     for row in range(min(rows, len(batch.rows))):
         yield ""
         yield from _row(preprocessor, encoded.where(batch.rows[[row]])[0], inputs, labels, row)

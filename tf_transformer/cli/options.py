@@ -1,9 +1,41 @@
 """Arguments and options that several verbs share."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from tf_transformer.cli.texts import output_fault
+
+
+def _checkpoint(name: str | None) -> str | None:
+    """Refuses what can be no checkpoint before anything is loaded."""
+    if name is not None:
+        from tf_transformer.checkpoints import name_fault
+
+        if fault := name_fault(name):
+            raise typer.BadParameter(fault)
+    return name
+
+
+def bounded(least: float, most: float) -> Callable[[Any], Any]:
+    """A check of an option's number, NaN included, that says both bounds and what was received."""
+
+    def check(value: Any) -> Any:
+        if value is not None and not least <= value <= most:
+            raise typer.BadParameter(f"must be from {least} to {most}. Received: {value}")
+        return value
+
+    return check
+
+
+def _output(path: Path | None) -> Path | None:
+    """Refuses a place that cannot be written before the work is done."""
+    if path is not None and (fault := output_fault(path)):
+        raise typer.BadParameter(fault)
+    return path
+
 
 RecipeFile = Annotated[
     Path, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.", show_default=False)
@@ -24,7 +56,22 @@ RunOrExport = Annotated[
     ),
 ]
 Checkpoint = Annotated[
-    str, typer.Option(metavar="NAME", help="best, last, average, or the step of a kept checkpoint.")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="best (default), last, average, or the step of a kept checkpoint; for runs.",
+        show_default=False,
+        callback=_checkpoint,
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Where answers go, in place of stdout; .gz too.",
+        show_default=False,
+        callback=_output,
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no notes on stderr.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

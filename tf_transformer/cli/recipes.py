@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tf_transformer.cli.options import Debug, Overrides, RecipeFile
+from tf_transformer.errors import printable
 
 
 def check(recipe: RecipeFile, overrides: Overrides = None, debug: Debug = False) -> None:
@@ -21,8 +22,8 @@ def check(recipe: RecipeFile, overrides: Overrides = None, debug: Debug = False)
 
     found = load_recipe(recipe, overrides or ())
     for warning in warnings_of(found):
-        print(f"{recipe}: note: {warning}", file=sys.stderr)
-    print(f"{recipe}: right; SHA-256 of the resolved recipe {recipe_digest(found)}")
+        print(printable(f"{recipe}: note: {warning}"), file=sys.stderr)
+    print(f"{printable(str(recipe))}: right; SHA-256 of the resolved recipe {recipe_digest(found)}")
 
 
 def schema(debug: Debug = False) -> None:

@@ -13,7 +13,7 @@ from tf_transformer.cli.progress import progress
 from tf_transformer.cli.texts import LINES_AT_ONCE
 from tf_transformer.data.cleaning import clean
 from tf_transformer.data.sources import Corpus, read_parallel
-from tf_transformer.errors import RunError
+from tf_transformer.errors import RunError, counted
 from tf_transformer.recipe import Recipe
 from tf_transformer.scores import TranslationScores, score_translations
 
@@ -50,7 +50,7 @@ class Outcome:
     def to_lines(self) -> Iterator[str]:
         """The figures for a person, each with its signature."""
         values, signatures = self.scores.values, self.scores.signatures
-        yield f"{self.name or 'given files'}: {len(self.translations)} sentences"
+        yield f"{self.name or 'given files'}: {counted(len(self.translations), 'sentence')}"
         for name, title in _SHOWN:
             interval = f" [{values['bleu_low']:.2f}, {values['bleu_high']:.2f}]" if name == "bleu" else ""
             yield f"  {title:<12}{values[name]:.2f}{interval}  {signatures[name]}"

@@ -1,17 +1,21 @@
 """Lines in, lines out: what ``predict`` reads and writes, one line for one line."""
 
+import codecs
 import gzip
+import os
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from tf_transformer.errors import DataError
+from tf_transformer.errors import DataError, printable
 from tf_transformer.files import replacing
 
 LINES_AT_ONCE = 1024
 """Lines that are answered together; long and short ones are sorted apart within them."""
+_MOST_BYTES = 1 << 20
 
 
 @contextmanager
@@ -21,12 +25,12 @@ def reading(path: Path | None) -> Iterator[Iterator[list[str]]]:
     Lines end with LF, or CRLF, alone: no other character that some programs take for a line end does.
 
     Raises:
-        DataError: When a line is not UTF-8; names it.
+        DataError: When a line is not UTF-8, or a ``.gz`` is cut, damaged or none; names file and line.
     """
     with ExitStack() as stack:
         if path is None:
-            stream: Iterable[bytes] = sys.stdin.buffer
-        elif path.suffix == ".gz":
+            stream: IO[bytes] | Any = sys.stdin.buffer
+        elif _is_gzip(path):
             stream = stack.enter_context(gzip.open(path, "rb"))
         else:
             stream = stack.enter_context(path.open("rb"))
@@ -34,14 +38,37 @@ def reading(path: Path | None) -> Iterator[Iterator[list[str]]]:
         yield _groups(_lines(stream, str(path or "stdin")), size)
 
 
+def output_fault(path: Path) -> str | None:
+    """Why answers cannot be written to a file, for a refusal before any work; None where they can."""
+    place = path.resolve()
+    folder = place.parent
+    if place.is_dir():
+        return f"{path} is a folder, and answers go to a file"
+    if not folder.is_dir():
+        return f"{path}: there is no folder {path.parent if folder == path.parent.resolve() else folder}"
+    is_special = place.exists() and not place.is_file()
+    if not os.access(place if is_special else folder, os.W_OK):
+        return f"{path}: {'it' if is_special else 'its folder'} cannot be written to"
+    return None
+
+
 @contextmanager
 def writing(path: Path | None) -> Iterator[Callable[[Iterable[str]], None]]:
-    """Opens stdout, or a file that is whole when the block ends; yields a writer of lines."""
+    """Opens stdout, or a file that is whole when the block ends; yields a writer of lines.
+
+    A file named ``.gz`` is compressed. On a terminal, characters that it would obey are written out.
+    """
     if path is None:
-        yield lambda lines: _write(sys.stdout.buffer, lines)
+        shown = printable if sys.stdout.isatty() else str
+        yield lambda lines: _write(sys.stdout.buffer, map(shown, lines))
         return
     with replacing(path) as file:
-        yield lambda lines: _write(file, lines)
+        if not _is_gzip(path):
+            yield lambda lines: _write(file, lines)
+            return
+        # No name and no time in it: the same answers are the same bytes.
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            yield lambda lines: _write(packed, lines)
 
 
 def one_line(text: str) -> str:
@@ -49,14 +76,36 @@ def one_line(text: str) -> str:
     return text.replace("\r", " ").replace("\n", " ")
 
 
-def _lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    for number, line in enumerate(stream, start=1):
+def _is_gzip(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def _lines(stream: IO[bytes], name: str) -> Iterator[str]:
+    for number, line in enumerate(_unpacked(stream, name), start=1):
         content = line.removesuffix(b"\n").removesuffix(b"\r")
+        whole = len(line) < _MOST_BYTES or line.endswith(b"\n")
         try:
-            yield content.removeprefix(b"\xef\xbb\xbf").decode() if number == 1 else content.decode()
+            # A line cut by its size may end within a character, which is left out then.
+            text = codecs.utf_8_decode(content, "strict", whole)[0]
+            yield text.removeprefix("\ufeff") if number == 1 else text
         except UnicodeDecodeError as error:
             byte = content[error.start]
             raise DataError(f"{name}:{number}: must be UTF-8; received the byte 0x{byte:02X}") from None
+
+
+def _unpacked(stream: IO[bytes], name: str) -> Iterator[bytes]:
+    """The lines of a stream, each up to a size that no sentence has: no model reads that far."""
+    number = 0
+    try:
+        while line := stream.readline(_MOST_BYTES):
+            number += 1
+            rest = line
+            while len(rest) == _MOST_BYTES and not rest.endswith(b"\n"):
+                rest = stream.readline(_MOST_BYTES)
+            yield line
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        where = f"after line {number}" if number else "at its start"
+        raise DataError(f"{name}: must be a whole gzip file, as its name says; {where}: {error}") from None
 
 
 def _groups(lines: Iterator[str], size: int) -> Iterator[list[str]]:
@@ -70,6 +119,6 @@ def _groups(lines: Iterator[str], size: int) -> Iterator[list[str]]:
         yield group
 
 
-def _write(file: IO[bytes], lines: Iterable[str]) -> None:
+def _write(file: IO[bytes] | Any, lines: Iterable[str]) -> None:
     file.write("".join(f"{line}\n" for line in lines).encode())
     file.flush()

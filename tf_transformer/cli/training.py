@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tf_transformer.cli.options import Debug, Overrides, Quiet, RecipeFile, RunFolder
+from tf_transformer.cli.options import Debug, Overrides, Quiet, RecipeFile, RunFolder, bounded
 from tf_transformer.cli.quiet_import import quiet_import
-from tf_transformer.errors import RunError
+from tf_transformer.errors import RunError, counted, printable
 
 if TYPE_CHECKING:
     from tf_transformer.run_folder import RunFolder as Folder
+
+MOST_KEPT = 1000
+"""What ``training.keep`` allows."""
 
 
 class ResetName(StrEnum):
@@ -62,30 +65,50 @@ def train(
     Example: tf-transformer train training/quickstart/recipe.yaml training.seed=2 model.dropout=0.2
     """
     from tf_transformer.recipe import load_recipe, warnings_of, with_files
+    from tf_transformer.run_folder import RunFolder as Folder
     from tf_transformer.run_folder import default_run_path, record_results
 
-    found = load_recipe(recipe, overrides or ())
-    for warning in warnings_of(found):
-        print(f"{recipe}: note: {warning}", file=sys.stderr)
+    given = overrides or ()
+    found = load_recipe(recipe, given)
+    folder = run if run is not None else default_run_path(recipe, given)
+    if fault := Folder(folder).fault():
+        raise typer.BadParameter(fault, param_hint="--run")
+    # The file's own seed names the record; the file may be complete only with the other overrides.
+    own_seed = load_recipe(recipe, [text for text in given if not _sets_the_seed(text)]).training.seed
+    for warning in () if quiet else warnings_of(found):
+        print(printable(f"{recipe}: note: {warning}"), file=sys.stderr)
     found = with_files(found, recipe.parent)
     with quiet_import():
         from tf_transformer import trainer
-    folder = run if run is not None else default_run_path(recipe, overrides or ())
     code = trainer.train(found, folder, fresh=fresh, reset=[name.value for name in reset or ()], quiet=quiet)
     if record and code == 0:
-        print(record_results(folder, recipe, load_recipe(recipe).training.seed))
+        print(record_results(folder, recipe, own_seed))
     return code
+
+
+def _sets_the_seed(override: str) -> bool:
+    return override.partition("=")[0].strip() == "training.seed"
 
 
 def average(
     run: RunFolder,
     last: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Average the last N kept checkpoints.", show_default=False),
+        typer.Option(
+            callback=bounded(1, MOST_KEPT),
+            metavar="N",
+            help="Average the last N kept checkpoints.",
+            show_default=False,
+        ),
     ] = None,
     best: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Average the best N kept checkpoints.", show_default=False),
+        typer.Option(
+            callback=bounded(1, MOST_KEPT),
+            metavar="N",
+            help="Average the best N kept checkpoints.",
+            show_default=False,
+        ),
     ] = None,
     debug: Debug = False,
 ) -> None:
@@ -100,13 +123,17 @@ def average(
     if last is not None and best is not None:
         raise typer.BadParameter("give --last or --best, not both")
     with quiet_import():
+        from tf_transformer.build.run import mended_index
         from tf_transformer.checkpoints import AVERAGE, CheckpointStore
     from tf_transformer.run_folder import RunFolder as Folder
 
     folder = Folder.open(run)
     with folder.lock():
         store = CheckpointStore(folder.checkpoints)
-        steps = _chosen(folder, store.index().kept, last, best)
+        index, note = mended_index(folder, store, folder.recipe(), whole=True)
+        if note:
+            print(printable(note), file=sys.stderr)
+        steps = _chosen(folder, index.kept, last, best)
         store.write(AVERAGE, store.average(steps), state={"step": max(steps), "averaged": steps})
     print(f"{store.folder / AVERAGE}: the mean of the checkpoints at {', '.join(map(str, steps))}")
 
@@ -119,7 +146,8 @@ def _chosen(folder: "Folder", kept: list[int], last: int | None, best: int | Non
         )
     wanted = last or best or len(kept)
     if wanted > len(kept):
-        raise RunError(f"{folder.path}: has {len(kept)} kept checkpoints, and {wanted} were asked for")
+        there = counted(len(kept), "kept checkpoint")
+        raise RunError(f"{folder.path}: has {there}. Received: {wanted} to average")
     if best is None:
         return kept[-wanted:]
     early = folder.recipe().training.early_stopping

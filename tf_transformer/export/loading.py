@@ -14,6 +14,7 @@ from tf_transformer.manifest import Manifest, read_manifest
 from tf_transformer.tasks.translate import Hypothesis
 
 TEXTS_AT_ONCE = 64
+_MOST_LETTERS = 300
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,11 @@ class ExportedTranslator:
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         for start in range(0, len(order), TEXTS_AT_ONCE):
             batch = [texts[place] for place in order[start : start + TEXTS_AT_ONCE]]
-            outputs = self.signatures[signature](text=tf.constant(batch, tf.string))
-            rows += zip(*(_plain(outputs[name].numpy().tolist()) for name in names), strict=True)
+            try:
+                outputs = self.signatures[signature](text=tf.constant(batch, tf.string))
+                rows += zip(*(_plain(outputs[name].numpy().tolist()) for name in names), strict=True)
+            except (tf.errors.OpError, KeyError, TypeError, ValueError) as error:
+                raise ExportError(f"{self.folder}: {signature} cannot be run ({_reason(error)})") from None
         answers: list[tuple[Any, ...]] = [()] * len(texts)
         for place, row in zip(order, rows, strict=True):
             answers[place] = row
@@ -72,9 +76,19 @@ def load_export(path: Path) -> ExportedTranslator:
         for module in manifest.python_modules:
             importlib.import_module(module)
         model = tf.saved_model.load(str(folder))
-    except (OSError, ImportError, ValueError, tf.errors.OpError) as error:
-        raise ExportError(f"{folder}: cannot be loaded ({error})") from None
-    return ExportedTranslator(folder, manifest, model.signatures)
+        signatures = model.signatures
+    except Exception as error:  # TensorFlow raises almost anything at files that were cut or altered
+        raise ExportError(f"{folder}: cannot be loaded ({_reason(error)})") from None
+    for name in ("serving_default", "n_best"):
+        if name not in signatures:
+            raise ExportError(f"{folder}: has no signature {name}, so it is no translator of this package")
+    return ExportedTranslator(folder, manifest, signatures)
+
+
+def _reason(error: Exception) -> str:
+    """What TensorFlow says, on one line and not by the page."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= _MOST_LETTERS else f"{words[:_MOST_LETTERS]} …"
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tensorflow as tf
 
@@ -23,6 +23,8 @@ from tf_transformer.files import sync_folder
 from tf_transformer.manifest import Manifest, write_manifest
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks.translate import Translator
+
+_MOST_DIGITS = 18
 
 
 def export_saved_model(
@@ -51,7 +53,9 @@ def export_saved_model(
         folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(aside, ignore_errors=True)
         signatures = _save(task, aside)
-        modules = ["tensorflow_text"] if task.preprocessor.custom_ops else []
+        modules: tuple[Literal["tensorflow_text"], ...] = (
+            ("tensorflow_text",) if task.preprocessor.custom_ops else ()
+        )
         report = verify(aside, task, samples, modules)
         manifest = Manifest(
             task="translate",
@@ -60,7 +64,7 @@ def export_saved_model(
             target_vocabulary_size=task.preprocessor.target_vocabulary_size,
             **task.preprocessor.normalizer.options,
             custom_ops=tuple(report.custom_ops),
-            python_modules=tuple(modules),
+            python_modules=modules,
             verification=report.summary,
             **facts,
         )
@@ -86,10 +90,10 @@ def _save(task: Translator, folder: Path) -> tuple[str, ...]:
 
 
 def next_version(folder: Path) -> int:
-    """One more than the highest numbered version in ``folder``, 1 where there is none."""
+    """One more than the highest number that anything in ``folder`` is called by, 1 where there is none."""
     if not folder.is_dir():
         return 1
-    return max((int(path.name) for path in folder.iterdir() if path.name.isdecimal()), default=0) + 1
+    return max((int(path.name) for path in folder.iterdir() if _is_number(path.name)), default=0) + 1
 
 
 def newest_version(folder: Path) -> Path:
@@ -98,9 +102,25 @@ def newest_version(folder: Path) -> Path:
     Raises:
         ExportError: When there is no exported model.
     """
-    if (folder / "saved_model.pb").is_file():
+    if _is_model(folder):
         return folder
-    version = next_version(folder) - 1
-    if not (folder / str(version) / "saved_model.pb").is_file():
+    versions = [path for path in folder.glob("*") if _is_number(path.name) and _is_model(path)]
+    if not versions:
         raise ExportError(f"{folder}: no exported model (a folder with a numbered version) is here")
-    return folder / str(version)
+    return max(versions, key=lambda path: int(path.name))
+
+
+def is_export(folder: Path) -> bool:
+    """Whether a folder is an exported version, or holds one."""
+    with suppress(ExportError):
+        return newest_version(folder).is_dir()
+    return False
+
+
+def _is_model(folder: Path) -> bool:
+    return (folder / "saved_model.pb").is_file()
+
+
+def _is_number(name: str) -> bool:
+    """Whether a name is a version to TensorFlow Serving, which counts in 64 bits."""
+    return name.isascii() and name.isdecimal() and len(name) <= _MOST_DIGITS

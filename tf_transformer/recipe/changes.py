@@ -13,18 +13,39 @@ ABSENT = "(absent)"
 
 
 @dataclass(frozen=True)
+class FileContent:
+    """What a file holds; equal where the content is, wherever it lies.
+
+    Args:
+        sha256: SHA-256 of it.
+        path: Where it was read.
+    """
+
+    sha256: str
+    path: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"content {self.sha256[:12]} of {self.path}"
+
+
+@dataclass(frozen=True)
 class Change:
     """One key that differs.
 
     Args:
         key: The key in dots.
-        old: Its value in the run, or ``"(absent)"``; a file stands as the start of its SHA-256.
+        old: Its value in the run, or ``"(absent)"``; a :class:`FileContent` where the file was read.
         new: Its value now.
     """
 
     key: str
     old: Any
     new: Any
+
+    @property
+    def is_content(self) -> bool:
+        """Whether a file holds something else than it did."""
+        return isinstance(self.old, FileContent) and isinstance(self.new, FileContent)
 
     def __str__(self) -> str:
         return f"{self.key}: {self.old} in the run, {self.new} now"
@@ -101,6 +122,6 @@ def _flatten(value: Any, path: KeyPath, records: dict[str, str], found: dict[Key
             _flatten(item, (*path, index), records, found)
     elif isinstance(value, Path):
         sha256 = records.get(str(value))
-        found[path] = f"content {sha256[:12]}" if sha256 else str(value)
+        found[path] = FileContent(sha256, str(value)) if sha256 else str(value)
     else:
         found[path] = value

@@ -14,6 +14,7 @@ from tf_transformer.recipe.fields import (
     Name,
     NormalForm,
     Section,
+    TableFile,
     key,
     one_or_list,
 )
@@ -56,7 +57,7 @@ class Files(Entry):
 class Table(Entry):
     """A table, one sentence with its translation a row."""
 
-    table: DataFile = key(
+    table: TableFile = key(
         ..., "TSV, CSV or JSONL file, by its ending; .gz too.", midway="logged", example="train.tsv"
     )
 

@@ -3,15 +3,18 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from tf_transformer.recipe.keys import help_of, nearest_key
+from tf_transformer.errors import printable
+from tf_transformer.recipe.keys import help_of, keys_of, nearest_key
 from tf_transformer.recipe.yaml_tree import Path
 
+_LONG_NUMBER = 1e16
 NOTHING = object()
 """In place of a received value where there is none to show."""
 
@@ -27,10 +30,10 @@ _RULES = {
     "string_too_short": "must not be empty",
     "string_too_long": "must have at most {max_length} characters",
     "string_pattern_mismatch": "must be a name of letters, digits, '.', '_' and '-'",
-    "greater_than": "must be greater than {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "less_than": "must be less than {lt:g}",
-    "less_than_equal": "must be at most {le:g}",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
     "model_type": "must be a section of keys",
     "model_attributes_type": "must be a section of keys",
     "dict_type": "must be a section of keys",
@@ -48,12 +51,14 @@ class Fault:
         rule: What should be.
         received: What was found there.
         hint: What to write in its place.
+        others: Other keys that the rule speaks of; the fault may be theirs.
     """
 
     path: Path
     rule: str
     received: Any = NOTHING
     hint: str = ""
+    others: tuple[Path, ...] = ()
 
     def text(self) -> str:
         """The fault without the place in the file."""
@@ -63,21 +68,28 @@ class Fault:
         if self.hint:
             parts.append(self.hint)
         key = ".".join(map(str, self.path))
-        return f"{key}: {'; '.join(parts)}" if key else "; ".join(parts)
+        return printable(f"{key}: {'; '.join(parts)}" if key else "; ".join(parts))
 
 
 def shown(value: Any) -> str:
     """A value as short JSON, on one line."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _LONG_NUMBER
+    written = int(value) if is_whole else value
+    text = json.dumps(written, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def faults_of(error: ValidationError, data: Any) -> list[Fault]:
     """The faults that pydantic found in ``data``, each told once."""
     faults: dict[Path, Fault] = {}
-    for detail in error.errors(include_url=False):
+    meant: set[Path | None] = set()
+    details = error.errors(include_url=False)
+    for detail in details:
+        if detail["type"] == "extra_forbidden":
+            meant.add(nearest_key(*_locate(detail, data)))
+    for detail in details:
         fault = _fault(detail, data)
-        if fault is not None:
+        if fault is not None and not (detail["type"] == "missing" and fault.path in meant):
             faults.setdefault(fault.path, fault)
     return list(faults.values())
 
@@ -86,7 +98,7 @@ def _fault(detail: ErrorDetails, data: Any) -> Fault | None:
     kind, context, received = detail["type"], detail.get("ctx", {}), detail["input"]
     path, forms = _locate(detail, data)
     if kind == "extra_forbidden":
-        return Fault(path, "unknown key", received, f"nearest valid key is {nearest_key(path, forms)}")
+        return _unknown(path, forms, received)
     if kind == "missing":
         return Fault(path, f"is required: {help_of(path)}")
     if kind == "literal_error":
@@ -99,8 +111,28 @@ def _fault(detail: ErrorDetails, data: Any) -> Fault | None:
     if kind == "default_factory_not_called" or (kind == "too_short" and received):
         return None  # follows from another fault, which is told
     # Messages of the schema's own may hold braces, as file names do.
-    rule = _RULES[kind].format(**context) if kind in _RULES else detail["msg"]
+    limits = {name: number(value) for name, value in context.items()}
+    rule = _RULES[kind].format(**limits) if kind in _RULES else detail["msg"]
     return Fault(path, rule, received)
+
+
+def _unknown(path: Path, forms: frozenset[str], received: Any) -> Fault:
+    near, section = nearest_key(path, forms), path[:-1]
+    hint = f"nearest valid key is {'.'.join(map(str, near))}" if near else ""
+    valid = keys_of(section, forms)
+    if not near and valid:
+        hint = f"valid keys {'here' if section else 'at the top'} are {', '.join(valid)}"
+    # Which keys are valid hangs on the form of the section, which these decide.
+    deciding = ("table", "fraction") if path[0] == "data" else ("name",)
+    others = tuple((*section, name) for name in deciding) if forms else ()
+    return Fault(path, "unknown key", received, hint, others)
+
+
+def number(value: Any) -> Any:
+    """A limit as people write it: ``1000000000`` and ``0.000000001``, not ``1e+09`` and ``1e-09``."""
+    if not isinstance(value, float):
+        return value
+    return int(value) if value.is_integer() else format(Decimal(repr(value)), "f")
 
 
 def _choice(path: Path, expected: str, received: Any) -> Fault:

@@ -14,6 +14,8 @@ Midway = Literal["free", "logged", "refused"]
 
 MOST_UPDATES = 10**9
 MOST_PIECES = 10**6
+TABLE_ENDINGS = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson")
+"""Endings that tell what kind of table a file is; ``.gz`` may follow."""
 
 
 class Section(BaseModel):
@@ -96,13 +98,31 @@ def _data_file(value: Any, info: ValidationInfo) -> Any:
 
 def _check_file(path: Path) -> None:
     try:
-        there, folder = path.exists(), path.is_dir()
+        there, folder, regular = path.exists(), path.is_dir(), path.is_file()
     except OSError as error:
         raise PydanticCustomError("file", "cannot be looked at ({why})", {"why": error.strerror}) from None
     if folder:
         raise PydanticCustomError("file", "must be a file, and {path} is a folder", {"path": str(path)})
     if not there:
         raise PydanticCustomError("file", "there is no file {path}", {"path": str(path)})
+    if not regular:  # it is read more than once: a pipe would be waited for, a device read for ever
+        raise PydanticCustomError(
+            "file", "must be a file, and {path} is a pipe or device", {"path": str(path)}
+        )
+
+
+def table_ending(path: Path) -> str:
+    """The ending that tells what kind of table a file is, ``.gz`` aside; empty where none does."""
+    name = path.name.lower().removesuffix(".gz")
+    return next((ending for ending in TABLE_ENDINGS if name.endswith(ending)), "")
+
+
+def _table_file(value: Any, info: ValidationInfo) -> Any:
+    path = _data_file(value, info)
+    if not table_ending(path):
+        listed = ", ".join(TABLE_ENDINGS)
+        raise PydanticCustomError("table", "must end in one of {listed}, .gz may follow", {"listed": listed})
+    return path
 
 
 def _encoding(value: Any) -> Any:
@@ -138,6 +158,7 @@ def one_or_list(value: Any) -> str:
 Whole = Annotated[int, BeforeValidator(_whole)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 DataFile = Annotated[Path, BeforeValidator(_data_file)]
+TableFile = Annotated[Path, BeforeValidator(_table_file)]
 Column = Annotated[str | int, BeforeValidator(_column)]
 Encoding = Annotated[str, BeforeValidator(_encoding)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=60)]

@@ -13,6 +13,8 @@ from pydantic.fields import FieldInfo
 from tf_transformer.recipe.fields import Midway, Section
 from tf_transformer.recipe.schema import Recipe
 
+_ALIKE_HERE, _ALIKE_ELSEWHERE = 0.68, 0.8
+
 
 @dataclass(frozen=True)
 class Key:
@@ -92,26 +94,41 @@ def help_of(path: tuple[str | int, ...]) -> str:
     return found[:1].lower() + found[1:]
 
 
-def nearest_key(path: tuple[str | int, ...], forms: frozenset[str]) -> str:
-    """The valid key most like an unknown one, in dots, preferably in the same section and form.
+def nearest_key(path: tuple[str | int, ...], forms: frozenset[str]) -> tuple[str | int, ...] | None:
+    """The path of the valid key most like an unknown one, preferably in the same section and form.
 
     Args:
         path: The path of the unknown key.
         forms: The forms that were recognised on the way to it.
+
+    Returns:
+        None where nothing is like it: a suggestion at random is worse than none.
     """
     *parent, wrong = path
     section, name = schema_path(tuple(parent)), str(wrong)
+    here = keys_of(tuple(parent), forms)
+    best = max(here, key=lambda other: _likeness(name, other), default=None)
+    if best is not None and _likeness(name, best) >= _ALIKE_HERE:
+        return (*parent, best)
+    others = (key.path for key in schema_keys() if key.path != (*section, name))
+    elsewhere = max(others, key=lambda other: _likeness(name, other[-1]))
+    return elsewhere if _likeness(name, elsewhere[-1]) >= _ALIKE_ELSEWHERE else None
+
+
+def keys_of(path: tuple[str | int, ...], forms: frozenset[str]) -> list[str]:
+    """The valid keys of a section, in the order of the schema.
+
+    Args:
+        path: The path of the section.
+        forms: The forms that were recognised on the way to it.
+    """
     choices = {"<list>", "<named>", "<one>", *forms}
-    here = {key.path[-1] for key in schema_keys() if key.path[:-1] == section and key.forms <= choices}
-    best = max(sorted(here), key=lambda other: _likeness(name, other)) if here else None
-    if best is None or _likeness(name, best) < 0.6:
-        others = (key.path for key in schema_keys() if key.path != (*section, name))
-        elsewhere = [(_likeness(name, other[-1]), ".".join(other)) for other in others]
-        score, dotted = max(elsewhere)
-        if score >= 0.8:
-            return dotted
-    return ".".join(map(str, (*parent, best or "")))
+    section = schema_path(path)
+    here = (key.path[-1] for key in schema_keys() if key.path[:-1] == section and key.forms <= choices)
+    return list(dict.fromkeys(here))
 
 
 def _likeness(one: str, other: str) -> float:
-    return SequenceMatcher(None, one.lower(), other.lower()).ratio()
+    one, other = one.lower(), other.lower()
+    inside = min(len(one), len(other)) > 2 and (one in other or other in one)
+    return max(SequenceMatcher(None, one, other).ratio(), _ALIKE_HERE if inside else 0.0)

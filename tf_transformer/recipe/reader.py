@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tf_transformer.errors import RecipeError
+from tf_transformer.errors import RecipeError, printable
 from tf_transformer.recipe.faults import Fault, faults_of, shown
 from tf_transformer.recipe.fields import Section
 from tf_transformer.recipe.overrides import OverrideFault, apply_override
@@ -71,6 +71,8 @@ class _Reading:
         self.context = {"folder": folder, "check_files": check_files}
         self.found: list[tuple[int, str]] = []
         self.overridden: set[KeyPath] = set()
+        # Where something is told already: what follows from it is not.
+        self.told: set[KeyPath] = {key for _, key, _ in tree.faults if key}
 
     def recipe(self, overrides: Sequence[str]) -> Recipe:
         for line, key, rule in self.tree.faults:
@@ -80,7 +82,8 @@ class _Reading:
             try:
                 self.overridden.add(apply_override(data, text))
             except OverrideFault as fault:
-                self.found.append((0, f"{_COMMAND_LINE}: {fault}; received {shown(text)}"))
+                self.found.append((0, printable(f"{_COMMAND_LINE}: {fault}; received {shown(text)}")))
+                self.told.add(tuple(text.partition("=")[0].strip().split(".")))
         recipe = self._validate(data)
         if self.found or recipe is None:
             raise RecipeError([text for _, text in sorted(self.found, key=lambda item: item[0])])
@@ -100,8 +103,7 @@ class _Reading:
             recipe = Recipe.model_validate(data, context=self.context)
         except ValidationError as error:
             recipe = None
-            told = {key for _, key, _ in self.tree.faults}
-            self._add(fault for fault in faults_of(error, data) if fault.path not in told)
+            self._add(faults_of(error, data))
         self._add(faults_between(self._sound_sections(data)))
         return recipe
 
@@ -115,9 +117,31 @@ class _Reading:
 
     def _add(self, faults: Iterable[Fault]) -> None:
         for fault in faults:
-            paths = [fault.path[:length] for length in range(len(fault.path), -1, -1)]
-            if any(path in self.overridden for path in paths):
+            if any(_is_part(fault.path, path) or _is_part(path, fault.path) for path in self.told):
+                continue
+            if self._is_of_an_override(fault):
                 self.found.append((0, f"{_COMMAND_LINE}: {fault.text()}"))
             else:
-                line = next((self.tree.lines[path] for path in paths if path in self.tree.lines), 1)
+                line = self.tree.lines.get(self._known(fault.path), 1)
                 self.found.append((line, f"{self.name}:{line}: {fault.text()}"))
+
+    def _is_of_an_override(self, fault: Fault) -> bool:
+        """Whether what is wrong, or what it is wrong with, stands on the command line."""
+        # A section that is not in the file was made by an override, with all that it lacks.
+        depth = len(self._known(fault.path)) + 1
+        return any(
+            any(_is_part(path, place) for path in (fault.path, *fault.others))
+            or any(_is_part(place, other) for other in fault.others)
+            or place[:depth] == fault.path[:depth]
+            for place in self.overridden
+        )
+
+    def _known(self, path: KeyPath) -> KeyPath:
+        """The longest beginning of a path that stands in the file."""
+        lengths = range(len(path), -1, -1)
+        return next((path[:length] for length in lengths if path[:length] in self.tree.lines), ())
+
+
+def _is_part(path: KeyPath, whole: KeyPath) -> bool:
+    """Whether a path leads to something in the value at another one, or to that value; all is in the top."""
+    return path[: len(whole)] == whole and bool(whole)

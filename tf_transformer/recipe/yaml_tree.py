@@ -94,6 +94,8 @@ def read_tree(text: str) -> Tree:
 def _plain_words(problem: str) -> str:
     if "\\t" in problem:
         return "a tab may not indent; use spaces"
+    if problem == "but found another document":
+        return "another YAML document begins here, and a recipe is one; remove the line ---"
     return problem.splitlines()[0]
 
 

@@ -1,54 +1,32 @@
-"""The folder of a run: what lies where, who may write, and how its records grow.
+"""One run on disk: its files, its lock, its records."""
 
-::
-
-    runs/quickstart/
-      recipe.yaml       resolved: every key, absolute and relative paths, a checksum of each file
-      versions.json     the format of this folder and the packages that wrote it
-      lock              who trains in it now; not there when nobody does
-      tokenizer/  checkpoints/  tensorboard/  samples/
-      metrics.jsonl     one object a validation
-      events.jsonl      what happened beside: a changed recipe, a damaged checkpoint
-      events.jsonl      one object for each thing that happened to the run, such as a changed key
-      results.json      the final figures
-"""
-
-import fcntl
 import importlib.metadata
 import json
 import math
 import os
 import platform
-import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from tf_transformer import __version__
 from tf_transformer.errors import RecipeError, RunError
-from tf_transformer.files import sync_folder, write_bytes, write_json, write_text
-from tf_transformer.recipe import Recipe, dump_recipe, load_recipe, short_overrides
+from tf_transformer.files import (
+    folder_fault,
+    is_unfinished,
+    parse_json,
+    sync_folder,
+    write_bytes,
+    write_json,
+    write_text,
+)
+from tf_transformer.recipe import Recipe, dump_recipe, load_recipe
+from tf_transformer.run_folder.lock import TIME, locked
 
 RUN_FORMAT = 1
-_TIME = "%Y-%m-%d %H:%M:%S"
 _PACKAGES = ("tensorflow", "keras", "tensorflow-text", "keras-nlp", "sentencepiece", "sacrebleu", "numpy")
-
-
-def default_run_path(recipe: Path, overrides: Sequence[str] = ()) -> Path:
-    """Where a run goes when nobody says: ``runs/<recipe folder>-<file stem>``, ``-recipe`` left out.
-
-    Overrides are added in short form, so that two seeds or two sweeps never share a folder.
-
-    Args:
-        recipe: Path of the recipe.
-        overrides: The overrides given with it, ``section.key=value``.
-    """
-    recipe = recipe.absolute()
-    name = "-".join(part for part in (recipe.parent.name, recipe.stem) if part).removesuffix("-recipe")
-    short = short_overrides(overrides)
-    return Path("runs") / (f"{name}-{short}" if short else name)
 
 
 def versions() -> dict[str, Any]:
@@ -77,7 +55,6 @@ class RunFolder:
         self.versions_file = path / "versions.json"
         self.metrics_file = path / "metrics.jsonl"
         self.events_file = path / "events.jsonl"
-        self.events_file = path / "events.jsonl"
         self.results_file = path / "results.json"
         self.tokenizer = path / "tokenizer"
         self.checkpoints = path / "checkpoints"
@@ -94,7 +71,8 @@ class RunFolder:
         """
         run = cls(path)
         if not path.is_dir():
-            raise RunError(f"{path}: there is no such run folder")
+            kind = "is a file, not the folder of a run" if path.exists() else "there is no such run folder"
+            raise RunError(f"{path}: {kind}")
         if not run.exists():
             raise RunError(f"{path}: is no run: it has no recipe.yaml with a versions.json beside it")
         run.check_format()
@@ -103,6 +81,30 @@ class RunFolder:
     def exists(self) -> bool:
         """Whether a run was begun here."""
         return self.recipe_file.is_file() and self.versions_file.is_file()
+
+    def fault(self) -> str | None:
+        """Why no run can be in this folder, for a refusal before any work; None where one is or can be."""
+        if not self.path.is_dir():
+            return folder_fault(self.path)
+        others = sorted(entry.name for entry in self.path.iterdir() if not self._is_ours(entry))
+        if others and not self.exists():
+            return f"{self.path}: is no run and not empty ({others[0]} is in it); name another with --run"
+        return folder_fault(self.path)
+
+    def _is_ours(self, entry: Path) -> bool:
+        """Whether an entry may be what a run left that was killed while it was begun."""
+        if entry in (self.samples, self.checkpoints):
+            return entry.is_dir() and not any(entry.iterdir())
+        return entry in (self._lock_file, self.versions_file) or is_unfinished(entry)
+
+    def check(self) -> None:
+        """Refuses a folder that no run can be in.
+
+        Raises:
+            RunError: Then, with the reason.
+        """
+        if fault := self.fault():
+            raise RunError(fault)
 
     def create(self, recipe: Recipe) -> None:
         """Begins a run: makes the folder and writes the recipe and the versions.
@@ -113,14 +115,10 @@ class RunFolder:
         Raises:
             RunError: When the folder holds something that is no run.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        others = sorted({entry.name for entry in self.path.iterdir()} - {self._lock_file.name})
-        # A run killed while it was begun has versions.json alone; that is no reason to stop.
-        if others and not self.exists() and others != [self.versions_file.name]:
-            raise RunError(
-                f"{self.path}: is no run and not empty ({others[0]} is in it); name another with --run"
-            )
-        self.samples.mkdir(exist_ok=True)
+        self.check()
+        self.samples.mkdir(parents=True, exist_ok=True)
+        # Made before anything says that this is a run: where they are missing later, somebody removed them.
+        self.checkpoints.mkdir(exist_ok=True)
         write_json(self.versions_file, versions())
         self.write_recipe(recipe)
 
@@ -131,9 +129,9 @@ class RunFolder:
             RunError: Then, or when versions.json cannot be read.
         """
         try:
-            found = json.loads(self.versions_file.read_text(encoding="utf-8"))["run_format"]
+            found = parse_json(self.versions_file.read_bytes())["run_format"]
             newer = int(found) > RUN_FORMAT
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             raise RunError(f"{self.versions_file}: says no run_format ({error!r})") from None
         if newer:
             raise RunError(
@@ -158,46 +156,27 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keeps every other trainer out while the block runs; the system lets go when a process dies.
+        """Keeps every other trainer out while the block runs; a folder in which nothing began is not left.
 
         Raises:
-            RunError: When another process trains here; names it.
+            RunError: When another process trains here, or the folder is no run, or leads elsewhere.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        with self._locked_file() as file:
-            owner = {
-                "pid": os.getpid(),
-                "host": socket.gethostname(),
-                "since": time.strftime(_TIME),
-            }
-            file.seek(0)
-            file.truncate()
-            file.write(json.dumps(owner).encode())
-            file.flush()
-            try:
-                yield
-            finally:
-                with suppress(FileNotFoundError):
-                    self._lock_file.unlink()
+        self.check()
+        with locked(self.path, self._lock_file.name):
+            self._refuse_links()
+            yield
 
-    def _locked_file(self) -> IO[bytes]:
-        while True:
-            file = self._lock_file.open("a+b")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # The owner before removes the file when it ends: a lock on a removed file keeps nobody out.
-                if os.fstat(file.fileno()).st_ino == self._lock_file.stat().st_ino:
-                    return file
-            except FileNotFoundError:
-                pass
-            except BlockingIOError:
-                file.seek(0)
-                owner = _owner(file.read())
-                file.close()
-                raise RunError(
-                    f"{self.path}: is in use by {owner}; wait for it, or name another --run"
-                ) from None
-            file.close()
+    def _refuse_links(self) -> None:
+        """Keeps a run from somebody else from writing elsewhere: what is written goes where a link leads."""
+        home = self.path.resolve()
+        for folder, folders, files in os.walk(self.path):
+            for name in (*folders, *files):
+                place = Path(folder, name)
+                if place.is_symlink() and not place.resolve().is_relative_to(home):
+                    raise RunError(
+                        f"{place}: is a link out of the run, and training would write there. Put what it "
+                        "leads to in its place; to keep a run elsewhere, make its whole folder a link"
+                    )
 
     def move_aside(self) -> Path | None:
         """Renames the folder to ``<name>.old-<n>`` so that a run can start over; nothing is deleted.
@@ -206,10 +185,11 @@ class RunFolder:
             The new path, or None where there was nothing.
 
         Raises:
-            RunError: When another process trains here.
+            RunError: When another process trains here, or the folder is no run.
         """
         if not self.path.exists():
             return None
+        self.check()
         number = 1
         while (aside := self.path.with_name(f"{self.path.name}.old-{number}")).exists():
             number += 1
@@ -230,7 +210,7 @@ class RunFolder:
             event: A short name, such as ``recipe changed``.
             detail: One line about it.
         """
-        _append(self.events_file, {"time": time.strftime(_TIME), "event": event, "detail": detail})
+        _append(self.events_file, {"time": time.strftime(TIME), "event": event, "detail": detail})
 
     def metrics(self) -> list[dict[str, Any]]:
         """The objects of ``metrics.jsonl``; a last line that was cut by a kill is left out.
@@ -253,7 +233,7 @@ class RunFolder:
         found = []
         for number, line in enumerate(lines, start=1):
             try:
-                row = json.loads(line)
+                row = parse_json(line)
                 row["step"] + 0
             except (ValueError, TypeError, KeyError):
                 raise RunError(f"{self.metrics_file}:{number}: is no object with a step") from None
@@ -271,12 +251,14 @@ class RunFolder:
             RunError: When it cannot be read.
         """
         try:
-            found: dict[str, Any] = json.loads(self.results_file.read_bytes())
-            return found
+            found = parse_json(self.results_file.read_bytes())
         except FileNotFoundError:
             return None
         except ValueError as error:
             raise RunError(f"{self.results_file}: is no JSON ({error})") from None
+        if not isinstance(found, dict):
+            raise RunError(f"{self.results_file}: must hold an object. Received: {type(found).__name__}")
+        return found
 
 
 def _append(path: Path, row: Mapping[str, Any]) -> None:
@@ -284,46 +266,6 @@ def _append(path: Path, row: Mapping[str, Any]) -> None:
         file.write((json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n").encode())
         file.flush()
         os.fsync(file.fileno())
-
-
-def record_results(run: Path, recipe: Path, seed: int) -> Path:
-    """Copies a run's final figures to ``results/`` beside its recipe.
-
-    Args:
-        run: The run folder.
-        recipe: The recipe's file; the copy is named after it.
-        seed: The seed that the file says; a run of another one is recorded under its seed too.
-
-    Returns:
-        The copy.
-
-    Raises:
-        RunError: When the run has no figures yet.
-    """
-    results = RunFolder(run).results()
-    if results is None:
-        raise RunError(f"{run}: has no results.json yet; training writes it when it ends")
-    other = "" if results["seed"] == seed else f"-{results['seed']}"
-    copy = recipe.parent / "results" / f"{recipe.stem}{other}.json"
-    copy.parent.mkdir(exist_ok=True)
-    write_json(copy, results)
-    return copy
-
-
-def _append_line(path: Path, row: Mapping[str, Any]) -> None:
-    line = json.dumps(_finite(dict(row)), ensure_ascii=False, allow_nan=False) + "\n"
-    with path.open("ab") as file:
-        file.write(line.encode())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _owner(content: bytes) -> str:
-    try:
-        owner = json.loads(content)
-        return f"process {owner['pid']} on {owner['host']} since {owner['since']}"
-    except (ValueError, KeyError, TypeError):
-        return "another process"
 
 
 def _finite(value: Any) -> Any:

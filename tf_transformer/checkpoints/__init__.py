@@ -1,0 +1,31 @@
+"""Checkpoints: one folder a step, holding all that exact continuation needs, checked by SHA-256.
+
+::
+
+    checkpoints/
+      index.json               which steps are kept, which is best, which is last
+      step-00001000/
+        weights.npz            the model's weights, by variable path
+        training.npz           optimizer, loss scale, dropout seeds, sums of the running interval
+        state.json             step, position in the data, clock, SHA-256 of the two files above
+      average/
+        weights.npz state.json
+
+A folder is written aside, flushed and renamed: a checkpoint is whole or it is not there.
+Arrays are plain ``.npz`` read with ``allow_pickle=False``; reading one never runs code.
+"""
+
+from tf_transformer.checkpoints.content import WEIGHTS, Arrays, Checkpoint
+from tf_transformer.checkpoints.index import AVERAGE, Index, name_fault, step_name
+from tf_transformer.checkpoints.store import CheckpointStore
+
+__all__ = [
+    "AVERAGE",
+    "WEIGHTS",
+    "Arrays",
+    "Checkpoint",
+    "CheckpointStore",
+    "Index",
+    "name_fault",
+    "step_name",
+]

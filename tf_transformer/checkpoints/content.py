@@ -1,0 +1,88 @@
+"""What lies in the folder of one checkpoint, written and read; nothing that is read is executed."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tf_transformer.checkpoints.index import is_step
+from tf_transformer.files import parse_json, sha256_of, sync_folder, write_json
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+WEIGHTS = "weights.npz"
+TRAINING = "training.npz"
+STATE = "state.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What one checkpoint holds, read and verified."""
+
+    name: str
+    folder: Path
+    weights: Arrays
+    training: Arrays
+    state: Mapping[str, Any]
+
+
+def write_folder(folder: Path, weights: Arrays, training: Arrays | None, state: Mapping[str, Any]) -> None:
+    """Writes the files of a checkpoint into an empty folder, flushed to the disk."""
+    checksums = {WEIGHTS: _write_arrays(folder / WEIGHTS, weights)}
+    if training is not None:
+        checksums[TRAINING] = _write_arrays(folder / TRAINING, training)
+    write_json(folder / STATE, {**state, "sha256": checksums})
+    sync_folder(folder)
+
+
+def read_folder(folder: Path) -> Checkpoint:
+    """Reads a checkpoint and verifies its checksums.
+
+    Raises:
+        ValueError: When something in it is not as it was written; an array file that was made to deceive may
+            raise anything else.
+    """
+    state = read_state(folder)
+    arrays = {name: _read_arrays(folder / name, checksum) for name, checksum in state["sha256"].items()}
+    return Checkpoint(folder.name, folder, arrays[WEIGHTS], arrays.get(TRAINING, {}), state)
+
+
+def read_state(folder: Path) -> dict[str, Any]:
+    """The state of a checkpoint.
+
+    Raises:
+        OSError: When it cannot be read.
+        ValueError: When it is none; says the rule.
+    """
+    state = parse_json((folder / STATE).read_bytes())
+    if not isinstance(state, dict):
+        raise ValueError(f"{STATE} must hold an object")
+    if not is_step(state.get("step", 0)):
+        raise ValueError(f"{STATE}: step must be a whole number, at least 0")
+    sums = state.get("sha256")
+    # The names are fixed: one from a file could lead anywhere.
+    if not isinstance(sums, dict) or WEIGHTS not in sums or not set(sums) <= {WEIGHTS, TRAINING}:
+        raise ValueError(f"{STATE}: sha256 must name {WEIGHTS}, and may name {TRAINING}")
+    return state
+
+
+def _write_arrays(path: Path, arrays: Arrays) -> str:
+    with path.open("wb") as file:
+        np.savez(file, **dict(arrays))  # type: ignore[arg-type]  # the stub takes the names for flags
+        file.flush()
+        os.fsync(file.fileno())
+    return sha256_of(path)
+
+
+def _read_arrays(path: Path, checksum: str) -> dict[str, npt.NDArray[Any]]:
+    if sha256_of(path) != checksum:
+        raise ValueError(f"{path.name} does not match its SHA-256")
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+        raise ValueError(f"{path.name} holds something else than arrays")
+    return arrays

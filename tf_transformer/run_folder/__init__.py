@@ -1,0 +1,18 @@
+"""The folder of a run: what lies where, who may write, and how its records grow.
+
+::
+
+    runs/quickstart/
+      recipe.yaml       resolved: every key, absolute and relative paths, a checksum of each file
+      versions.json     the format of this folder and the packages that wrote it
+      lock              who trains in it now; not there when nobody does
+      tokenizer/  checkpoints/  tensorboard/  samples/
+      metrics.jsonl     one object a validation
+      events.jsonl      one object for each thing that happened to the run, such as a changed key
+      results.json      the final figures
+"""
+
+from tf_transformer.run_folder.folder import RUN_FORMAT, RunFolder, versions
+from tf_transformer.run_folder.naming import default_run_path, record_results
+
+__all__ = ["RUN_FORMAT", "RunFolder", "default_run_path", "record_results", "versions"]
