@@ -4,14 +4,14 @@ All that can be refused is refused before anything of the run is written.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tf_transformer.build.run import check_vocabularies, mended_index
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, Index
 from tf_transformer.errors import RunError
 from tf_transformer.precision import choose_precision
-from tf_transformer.recipe import Change, Recipe, compare_recipes, replaced
+from tf_transformer.recipe import Change, Changes, Recipe, compare_recipes, replaced
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Preprocessor
 
@@ -89,8 +89,12 @@ def begin(
     if note is not None:
         events.append(("broken index", note))
     old = folder.recipe()
-    taken = _weighed(folder, old, recipe, reset)
-    events += [("recipe changed", str(change)) for change in taken]
+    changes = _weighed(folder, old, recipe, reset)
+    events += [("recipe changed", str(change)) for change in changes.logged]
+    if (why := _other_measure(old, recipe, changes)) is not None:
+        events.append(("best begun anew", f"{why} has changed, so the next validation is the best so far"))
+        state = {**checkpoint.state, "best": None, "best_step": None, "waited": 0}
+        checkpoint = replace(checkpoint, state=state)
     preprocessor = Preprocessor.load(folder.tokenizer)
     check_vocabularies(checkpoint, preprocessor, folder.tokenizer)
     for event, detail in events:
@@ -100,8 +104,8 @@ def begin(
     return Beginning(folder, store, recipe, checkpoint, preprocessor, events, index if note else None)
 
 
-def _weighed(folder: RunFolder, old: Recipe, new: Recipe, reset: Collection[Reset]) -> Sequence[Change]:
-    """The changes that are taken and logged."""
+def _weighed(folder: RunFolder, old: Recipe, new: Recipe, reset: Collection[Reset]) -> Changes:
+    """What has changed; all of it can be taken."""
     changes = compare_recipes(old, new)
     if changes.refused:
         raise RunError(
@@ -114,7 +118,21 @@ def _weighed(folder: RunFolder, old: Recipe, new: Recipe, reset: Collection[Rese
             f"{folder.path}: training text has changed since the run began: {_listed(altered)}. Put it back, "
             "or take it as new data: the same command with --reset data"
         )
-    return changes.logged
+    return changes
+
+
+def _other_measure(old: Recipe, new: Recipe, changes: Changes) -> str | None:
+    """The key that changes what validations measure, if any: what was best by it says nothing now."""
+    if _measure(old) != _measure(new):
+        return "training.early_stopping.metric"
+    of_dev = (change.key for change in changes.logged if change.key.startswith("data.dev."))
+    of_text = (change.key for change in changes.logged if change.key == "evaluation.tokenize")
+    return next(of_dev, None) or (next(of_text, None) if _measure(new) == "bleu" else None)
+
+
+def _measure(recipe: Recipe) -> str:
+    early = recipe.training.early_stopping
+    return early.metric if early is not None else "bleu"
 
 
 def _refuse_lost_checkpoints(folder: RunFolder) -> None:

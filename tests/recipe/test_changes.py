@@ -7,43 +7,158 @@ from pathlib import Path
 import pytest
 
 from tf_transformer.recipe import Recipe, compare_recipes, load_recipe, replaced, with_files
+from tf_transformer.recipe.keys import schema_keys, schema_path
+
+FILES = "data.test={source: dev.en, target: dev.de}"
+TABLE = "data.test={table: dev.tsv}"
+LINEAR = "training.schedule={name: linear, warmup_steps: 9}"
+FALLING = "training.schedule={name: exponential, warmup_steps: 9}"
 
 
 def read(folder: Path, *overrides: str) -> Recipe:
     return with_files(load_recipe(folder / "recipe.yaml", overrides), folder)
 
 
-FREE = [
-    "training.steps=800", "training.validate_every=7", "training.checkpoint_every=7", "training.keep=7",
-    "training.average=3", "training.early_stopping={}", "decoding.beam=9", "decoding.length_formula=gnmt",
-    "data.test={table: dev.tsv}", "evaluation.samples=1",
-]  # fmt: skip
-LOGGED = [
-    "model.dropout=0.2", "training.schedule.peak=0.1", "training.schedule.name=noam", "training.label_smoothing=0",
-    "training.optimizer.clip_norm=3", "training.batch_tokens=99", "data.on_long=truncate", "data.train.weight=2",
-    "data.train=[{source: train.en, target: train.de}, {table: dev.tsv, name: more}]", "data.dev.table=dev2.tsv",
-    "evaluation.tokenize=zh",
-]  # fmt: skip
-REFUSED = [
-    "model.num_layers=3", "model.norm=post", "model.positions=none", "model.tie_embeddings=none",
-    "text.vocabulary_size=999", "text.shared=false", "text.lowercase=true", "data.train.normal_form=nfc",
-    "training.seed=2", "training.precision=float32", "training.optimizer.name=adamw", "data.dev={fraction: 0.1}",
-]  # fmt: skip
+# Every key that holds a value: what changing it means, what else stands in the recipe, and the change.
+KEYS: dict[str, tuple[str, list[str], str]] = {
+    "task": ("refused", [], ""),  # there is one task
+    "data.train.source": ("logged", [], "data.train.source=dev.en"),
+    "data.train.target": ("logged", [], "data.train.target=dev.de"),
+    "data.train.table": ("logged", ["data.train={table: dev.tsv}"], "data.train.table=dev2.tsv"),
+    "data.train.columns.source": ("logged", ["data.train={table: dev.tsv}"], "data.train.columns={source: a}"),
+    "data.train.columns.target": ("logged", ["data.train={table: dev.tsv}"], "data.train.columns={target: a}"),
+    "data.train.weight": ("logged", [], "data.train.weight=2"),
+    "data.train.name": ("free", [], "data.train.name=other"),
+    "data.train.encoding": ("logged", [], "data.train.encoding=latin-1"),
+    "data.train.on_bad_row": ("logged", [], "data.train.on_bad_row=skip"),
+    "data.train.deduplicate": ("logged", [], "data.train.deduplicate=true"),
+    "data.train.normal_form": ("free", [], "data.train.normal_form=none"),
+    "data.dev.source": ("logged", ["data.dev={source: dev.en, target: dev.de}"], "data.dev.source=dev2.de"),
+    "data.dev.target": ("logged", ["data.dev={source: dev.en, target: dev.de}"], "data.dev.target=[dev.de, dev2.de]"),
+    "data.dev.table": ("logged", [], "data.dev.table=dev2.tsv"),
+    "data.dev.columns.source": ("logged", [], "data.dev.columns={source: a}"),
+    "data.dev.columns.target": ("logged", [], "data.dev.columns={target: a}"),
+    "data.dev.name": ("free", [], "data.dev.name=dev"),
+    "data.dev.encoding": ("logged", [], "data.dev.encoding=latin-1"),
+    "data.dev.on_bad_row": ("logged", [], "data.dev.on_bad_row=skip"),
+    "data.dev.deduplicate": ("logged", [], "data.dev.deduplicate=true"),
+    "data.dev.normal_form": ("free", [], "data.dev.normal_form=none"),
+    "data.dev.fraction": ("refused", ["data.dev={fraction: 0.1}"], "data.dev.fraction=0.2"),
+    "data.test.source": ("free", [FILES], "data.test.source=train.en"),
+    "data.test.target": ("free", [FILES], "data.test.target=train.de"),
+    "data.test.table": ("free", [TABLE], "data.test.table=dev2.tsv"),
+    "data.test.columns.source": ("free", [TABLE], "data.test.columns={source: a}"),
+    "data.test.columns.target": ("free", [TABLE], "data.test.columns={target: a}"),
+    "data.test.name": ("free", [FILES], "data.test.name=other"),
+    "data.test.encoding": ("free", [FILES], "data.test.encoding=latin-1"),
+    "data.test.on_bad_row": ("free", [FILES], "data.test.on_bad_row=skip"),
+    "data.test.deduplicate": ("free", [FILES], "data.test.deduplicate=true"),
+    "data.test.normal_form": ("free", [FILES], "data.test.normal_form=none"),
+    "data.max_source_length": ("logged", [], "data.max_source_length=99"),
+    "data.max_target_length": ("logged", [], "data.max_target_length=99"),
+    "data.on_long": ("logged", [], "data.on_long=truncate"),
+    "text.tokenizer": ("refused", [], "text.tokenizer=words"),
+    "text.model": ("refused", ["text.model=dev.en"], "text.model=dev.de"),
+    "text.vocabulary_size": ("refused", [], "text.vocabulary_size=999"),
+    "text.shared": ("refused", [], "text.shared=false"),
+    "text.sentencepiece_type": ("refused", [], "text.sentencepiece_type=unigram"),
+    "text.byte_fallback": ("refused", [], "text.byte_fallback=false"),
+    "text.normal_form": ("refused", [], "text.normal_form=nfc"),
+    "text.lowercase": ("refused", [], "text.lowercase=true"),
+    "text.unknown": ("refused", [], "text.unknown=drop"),
+    "model.preset": ("refused", [], "model.preset=small"),
+    "model.num_layers": ("refused", [], "model.num_layers=3"),
+    "model.hidden_dim": ("refused", [], "model.hidden_dim=64"),
+    "model.intermediate_dim": ("refused", [], "model.intermediate_dim=99"),
+    "model.num_heads": ("refused", [], "model.num_heads=2"),
+    "model.activation": ("refused", [], "model.activation=gelu"),
+    "model.norm": ("refused", [], "model.norm=post"),
+    "model.positions": ("refused", [], "model.positions=none"),
+    "model.max_length": ("refused", ["model.positions=learned"], "model.max_length=300"),
+    "model.tie_embeddings": ("refused", [], "model.tie_embeddings=none"),
+    "model.dropout": ("logged", [], "model.dropout=0.2"),
+    "model.attention_dropout": ("logged", [], "model.attention_dropout=0.2"),
+    "model.activation_dropout": ("logged", [], "model.activation_dropout=0.2"),
+    "training.steps": ("free", [], "training.steps=800"),
+    "training.epochs": ("free", [], "training.epochs=3"),
+    "training.minutes": ("free", [], "training.minutes=3"),
+    "training.batch_tokens": ("logged", [], "training.batch_tokens=99"),
+    "training.precision": ("refused", ["training.precision=float32"], "training.precision=mixed_float16"),
+    "training.seed": ("refused", [], "training.seed=2"),
+    "training.optimizer.name": ("refused", [], "training.optimizer.name=adamw"),
+    "training.optimizer.beta_1": ("logged", [], "training.optimizer.beta_1=0.8"),
+    "training.optimizer.beta_2": ("logged", [], "training.optimizer.beta_2=0.8"),
+    "training.optimizer.epsilon": ("logged", [], "training.optimizer.epsilon=1e-7"),
+    "training.optimizer.weight_decay": ("logged", ["training.optimizer.name=adamw"], "training.optimizer.weight_decay=0.2"),
+    "training.optimizer.clip_norm": ("logged", [], "training.optimizer.clip_norm=null"),
+    "training.schedule.name": ("logged", [], "training.schedule={name: constant, warmup_steps: 1000}"),
+    "training.schedule.peak": ("logged", [], "training.schedule.peak=0.1"),
+    "training.schedule.warmup_steps": ("logged", [], "training.schedule.warmup_steps=7"),
+    "training.schedule.scale": ("logged", ["training.schedule={name: noam}"], "training.schedule.scale=2"),
+    "training.schedule.total_steps": ("logged", [LINEAR], "training.schedule.total_steps=900"),
+    "training.schedule.final_fraction": ("logged", [LINEAR], "training.schedule.final_fraction=0.1"),
+    "training.schedule.decay_rate": ("logged", [FALLING], "training.schedule.decay_rate=0.7"),
+    "training.schedule.decay_steps": ("logged", [FALLING], "training.schedule.decay_steps=3"),
+    "training.schedule.unit": ("logged", [FALLING], "training.schedule.unit=updates"),
+    "training.schedule.staircase": ("logged", [FALLING], "training.schedule.staircase=true"),
+    "training.label_smoothing": ("logged", [], "training.label_smoothing=0"),
+    "training.validate_every": ("free", [], "training.validate_every=7"),
+    "training.checkpoint_every": ("free", [], "training.checkpoint_every=7"),
+    "training.checkpoint_minutes": ("free", [], "training.checkpoint_minutes=null"),
+    "training.max_skipped": ("free", [], "training.max_skipped=7"),
+    "training.divergence.action": ("free", [], "training.divergence.action=stop"),
+    "training.divergence.above": ("free", [], "training.divergence.above=7"),
+    "training.divergence.patience": ("free", [], "training.divergence.patience=7"),
+    "training.divergence.rate_factor": ("free", [], "training.divergence.rate_factor=0.7"),
+    "training.divergence.restores": ("free", [], "training.divergence.restores=7"),
+    "training.keep": ("free", [], "training.keep=7"),
+    "training.average": ("free", [], "training.average=3"),
+    "training.early_stopping.metric": ("free", ["training.early_stopping={}"], "training.early_stopping.metric=loss"),
+    "training.early_stopping.patience": ("free", ["training.early_stopping={}"], "training.early_stopping.patience=7"),
+    "decoding.beam": ("free", [], "decoding.beam=9"),
+    "decoding.length_formula": ("free", [], "decoding.length_formula=gnmt"),
+    "decoding.length_penalty": ("free", [], "decoding.length_penalty=0.6"),
+    "decoding.max_length_factor": ("free", [], "decoding.max_length_factor=3"),
+    "decoding.max_length_margin": ("free", [], "decoding.max_length_margin=3"),
+    "evaluation.tokenize": ("logged", [], "evaluation.tokenize=zh"),
+    "evaluation.beam": ("logged", [], "evaluation.beam=3"),
+    "evaluation.samples": ("free", [], "evaluation.samples=1"),
+}  # fmt: skip
+
+
+def test_every_key_of_the_schema_has_its_class() -> None:
+    paths = {key.path for key in schema_keys()}
+    holding_values = {path for path in paths if not any(other[:-1] == path for other in paths)}
+    assert {".".join(path) for path in holding_values} == set(KEYS)
+
+
+@pytest.mark.parametrize("key", [key for key, (_, _, override) in KEYS.items() if override])
+def test_a_change_of_each_key_means_what_its_class_says(folder: Path, key: str) -> None:
+    kind, base, override = KEYS[key]
+    changes = compare_recipes(read(folder, *base), read(folder, *base, override))
+    found = {"free": changes.free, "logged": changes.logged, "refused": changes.refused}
+    strictest = next(name for name in ("refused", "logged", "free") if found[name])
+    assert strictest == kind
+    assert key in {".".join(schema_path(tuple(change.key.split(".")))) for change in found[kind]} or (
+        key.startswith("data.")  # a file is a change of what it holds, and lists and sets have places in them
+    )
 
 
 @pytest.mark.parametrize(
     ("override", "kind"),
     [
-        *((text, "free") for text in FREE),
-        *((text, "logged") for text in LOGGED),
-        *((text, "refused") for text in REFUSED),
+        ("data.train=[{source: train.en, target: train.de}, {table: dev.tsv, name: more}]", "logged"),
+        ("data.dev={one: {table: dev.tsv}, two: {table: dev2.tsv}}", "logged"),
+        ("data.dev={fraction: 0.1}", "refused"),
+        ("data.test={table: dev.tsv}", "free"),
+        ("training.early_stopping={}", "free"),
+        ("data.train.normal_form=nfc", "refused"),
     ],
 )
-def test_each_class_of_key(folder: Path, override: str, kind: str) -> None:
+def test_added_parts(folder: Path, override: str, kind: str) -> None:
     changes = compare_recipes(read(folder), read(folder, override))
     found = {"free": changes.free, "logged": changes.logged, "refused": changes.refused}
-    strictest = next(name for name in ("refused", "logged", "free") if found[name])
-    assert strictest == kind
+    assert next(name for name in ("refused", "logged", "free") if found[name]) == kind
 
 
 def test_the_same_recipe_is_no_change(folder: Path) -> None:
@@ -72,7 +187,8 @@ def test_data_that_was_moved_is_no_change_and_altered_data_is(folder: Path) -> N
     (folder / "train.en").write_text("altered\n")
     (change,) = compare_recipes(old, read(folder)).logged
     assert change.key == "data.train.0.source"
-    assert str(change.old).startswith("content ") and change.old != change.new
+    assert change.is_content and change.old != change.new
+    assert str(change.old).startswith("content ") and str(change.old).endswith(f" of {folder}/train.en")
 
 
 def test_auto_is_the_precision_that_the_run_has_chosen(folder: Path) -> None:

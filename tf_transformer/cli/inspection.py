@@ -15,7 +15,6 @@ from tf_transformer.errors import counted
 from tf_transformer.models import Transformer
 from tf_transformer.presets import PAD_ID, UNKNOWN_ID
 from tf_transformer.recipe import Recipe
-from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Preprocessor
 
 _WIDTH = 14
@@ -41,10 +40,10 @@ def inspect_recipe(recipe: Recipe, rows: int) -> Iterator[str]:
 
 def inspect_run(folder: Path, rows: int) -> Iterator[str]:
     """The first batch and the model of a run, with the tokenizer and data that it has."""
-    recipe = RunFolder.open(folder).recipe()
+    loaded = load_run(folder)
+    recipe = loaded.recipe
     text = read_text(recipe)
     yield from text.report
-    loaded = load_run(folder)
     encoded = encode_training(text.train, loaded.task.preprocessor, recipe.data)
     yield from _batch(recipe, loaded.task.preprocessor, encoded, text.weights, rows)
     yield from _summary(loaded.task.model)
