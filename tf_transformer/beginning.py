@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tf_transformer.build.run import check_vocabularies, mended_index
+from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, Index
 from tf_transformer.errors import RunError
 from tf_transformer.precision import choose_precision
@@ -84,6 +85,10 @@ def begin(
         # Nothing was trained yet, so nothing binds.
         _refuse_lost_checkpoints(folder)
         return Beginning(folder, store, _with_precision(recipe, say))
+    try:
+        TrainingState().restore(checkpoint.state)
+    except ValueError as error:
+        raise RunError(f"{checkpoint.folder}: damaged checkpoint (state.json: {error})") from None
     events = [("damaged checkpoint", f"{line}; the checkpoint before is used") for line in damaged]
     index, note = mended_index(folder, store, recipe, whole=True)
     if note is not None:

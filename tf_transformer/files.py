@@ -98,7 +98,7 @@ def parse_json(content: bytes) -> Any:
         ValueError: When it is none, or nested more deeply than any file of this package is.
     """
     try:
-        return json.loads(content)
+        return json.loads(content.decode("utf-8"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
 

@@ -142,3 +142,21 @@ def test_a_vocabulary_of_another_size_is_refused_at_the_start(
         shown = capsys.readouterr()
         assert shown.out == "" and all(text in shown.err for text in named), shown
     assert content(copy) == before and not Path(out).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("epoch", "2", "state.json: epoch must be of type int. Received: '2'"),
+        ("step", -1, "state.json: step must be a whole number, at least 0"),
+    ],
+)
+def test_a_checkpoint_that_says_nonsense_is_told_at_the_start(
+    run: Path, copy: Path, capsys: Captured, name: str, value: object, rule: str
+) -> None:
+    for state in copy.glob("checkpoints/*/state.json"):
+        state.write_text(json.dumps({**json.loads(state.read_text()), name: value}))
+    before = content(copy)
+    assert train(run, copy, "model.dropout=0.3") == 1
+    assert f"damaged checkpoint ({rule}" in capsys.readouterr().err
+    assert content(copy) == before

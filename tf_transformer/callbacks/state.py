@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 
 @dataclass
@@ -53,7 +53,21 @@ class TrainingState:
         return asdict(self)
 
     def restore(self, values: Mapping[str, Any]) -> None:
-        """Takes over what ``to_json`` wrote; other keys of a checkpoint's state are left alone."""
+        """Takes over what ``to_json`` wrote; other keys of a checkpoint's state are left alone.
+
+        Raises:
+            ValueError: When a value is of another type.
+        """
+        kinds = get_type_hints(TrainingState)
         for entry in fields(self):
-            if entry.name in values:
-                setattr(self, entry.name, values[entry.name])
+            if entry.name not in values:
+                continue
+            value, allowed = values[entry.name], get_args(kinds[entry.name]) or (kinds[entry.name],)
+            # JSON writes a float that is whole as it likes; a truth value is no number.
+            is_number = isinstance(value, int) and not isinstance(value, bool)
+            if type(value) not in allowed and not (is_number and float in allowed):
+                names = " or ".join(kind.__name__.replace("NoneType", "null") for kind in allowed)
+                raise ValueError(f"{entry.name} must be of type {names}. Received: {value!r}")
+            if int in allowed and is_number and value < 0:
+                raise ValueError(f"{entry.name} must be at least 0. Received: {value}")
+            setattr(self, entry.name, value)

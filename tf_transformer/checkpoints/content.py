@@ -58,7 +58,10 @@ def read_state(folder: Path) -> dict[str, Any]:
         OSError: When it cannot be read.
         ValueError: When it is none; says the rule.
     """
-    state = parse_json((folder / STATE).read_bytes())
+    try:
+        state = parse_json((folder / STATE).read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{STATE}: {error}") from None
     if not isinstance(state, dict):
         raise ValueError(f"{STATE} must hold an object")
     if not is_step(state.get("step", 0)):

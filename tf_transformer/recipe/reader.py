@@ -91,6 +91,8 @@ class _Reading:
 
     def _top(self) -> dict[str, Any]:
         data = self.tree.data
+        if data is None and self.found:
+            raise RecipeError([text for _, text in self.found])
         if data is None:
             raise RecipeError(f"{self.name}:1: is empty; `tf-transformer recipe` prints a complete recipe")
         if not isinstance(data, dict):

@@ -114,6 +114,10 @@ class _Builder:
         if len(path) > MOST_LEVELS:
             raise YamlFault(f"nested more than {MOST_LEVELS} levels deep", line)
         self.tree.lines.setdefault(path, line)
+        kind = "map" if isinstance(node, yaml.MappingNode) else "seq"
+        if isinstance(node, yaml.CollectionNode) and node.tag != _TAG + kind:
+            self.tree.faults.append((line, path, f"the tag {node.tag} is not allowed in a recipe"))
+            return None
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
