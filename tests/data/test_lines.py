@@ -65,10 +65,32 @@ def test_a_doubtful_encoding_is_told(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("encoding", ["utf-9", "base64", "", "hex"])
+@pytest.mark.parametrize(
+    ("encoding", "content", "detail"),
+    [
+        ("utf-7", b"ok\n+2AA-\nok\n", r"the line \(from byte 4 of the file\) is not utf-7: .*surrogates"),
+        ("idna", b"ok\nxn--0\nok\n", r"the line \(from byte 4 of the file\) is not idna: "),
+    ],
+)
+def test_what_an_odd_codec_makes_of_a_line_is_never_half_a_character(
+    tmp_path: Path, encoding: str, content: bytes, detail: str
+) -> None:
+    texts, reader = _read(tmp_path / "file", content, encoding)
+    assert texts[0] == texts[2] == "ok" and list(reader.bad) == [2]
+    assert re.search(detail, reader.bad[2].detail)
+    "".join(texts).encode()
+
+
+def test_an_odd_codec_that_refuses_a_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"file: line 1, or one after it, is not punycode: "):
+        _read(tmp_path / "file", b"a\nb+\n", "punycode")
+
+
+@pytest.mark.parametrize("encoding", ["utf-9", "base64", "", "hex", "utf\0"])
 def test_an_unknown_encoding_is_refused(encoding: str) -> None:
-    with pytest.raises(ValueError, match=f"must be the name of a text encoding.*Received: '{encoding}'"):
+    with pytest.raises(ValueError, match=r"must be the name of a text encoding.*Received: ") as caught:
         check_encoding(encoding)
+    assert str(caught.value).endswith(f"Received: {encoding!r}")
 
 
 def test_bad_bytes_are_named_by_line_offset_and_value(tmp_path: Path) -> None:
@@ -120,6 +142,7 @@ def test_an_endless_line_is_passed_over(tmp_path: Path, monkeypatch: pytest.Monk
     }
     with pytest.raises(DataError, match="1 CR and no LF"):
         _read(tmp_path / "file", b"one\rtwo, and no end of it")
+    assert _read(tmp_path / "file", b"one\rtwo, and its end\nok")[0] == ["", "ok"]
 
 
 def test_gzip_is_read_by_its_name(tmp_path: Path) -> None:

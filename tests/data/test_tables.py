@@ -82,6 +82,33 @@ def test_a_quote_that_is_never_closed_stops_always(tmp_path: Path, rest: str) ->
         _table(tmp_path / "a.csv", 'a,b\n"' + rest, NUMBERS, skip=True)
 
 
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize(
+    ("name", "header", "rule"),
+    [
+        ("a.tsv", b"en\tfr\tnote\xff", "line 2 is the header, and not utf-8: byte 11 of the line"),
+        ("a.csv", b'en,fr,"note"x', "line 2 is the header, and quotes: misplaced quote"),
+        ("a.csv", b"en,fr,no\0te", "line 2 is the header, and NUL character: character 9 is a NUL"),
+    ],
+)
+def test_a_broken_header_stops_always(
+    tmp_path: Path, name: str, header: bytes, rule: str, skip: bool
+) -> None:
+    with pytest.raises(DataError, match=rf"{name}: {rule}"):
+        _table(tmp_path / name, b"\n" + header + b"\none,un,x\n", NAMES, skip=skip)
+
+
+def test_an_endless_line_of_csv_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tf_transformer.data.lines.MAX_LINE_BYTES", 7)
+    corpus = _table(tmp_path / "a.csv", "a,b\n" + "c" * 9 + "\n\nd,e\n", NUMBERS, skip=True)
+    assert _pairs(corpus) == [("a", "b"), ("d", "e")]
+    assert corpus.report.to_lines() == [
+        "a.csv: 4 rows read, 2 kept",
+        "  dropped: blank line: 1 (line 3)",
+        "  dropped: line too long: 1 (line 2)",
+    ]
+
+
 def test_json_lines(tmp_path: Path) -> None:
     table = '{"fr": "un\\n1", "en": "one", "id": 3}\n\n{"en": "two", "fr": "de\\u0075x"}'
     corpus = _table(tmp_path / "a.jsonl", table, NAMES)

@@ -83,9 +83,12 @@ def _read_delimited(reader: LineReader, kind: str, columns: Mapping[str, str | i
     positions: dict[str, int] = {}
     width = None
     if any(isinstance(column, str) for column in columns.values()):
-        header = next(rows, (0, []))[1]
+        line, header = next(rows, (0, []))
         if not reader.count:
             return
+        fault = cells.bad.get(line) or reader.bad.get(line)
+        if fault is not None:  # no row that could be skipped: it says what all rows are
+            raise DataError(f"{reader.path}: line {line} is the header, and {fault.reason}: {fault.detail}")
         positions, width = _named_positions(reader.path, columns, header), len(header)
     else:
         positions = {name: int(number) - 1 for name, number in columns.items()}
@@ -140,8 +143,8 @@ def _csv_rows(reader: LineReader, cells: Cells) -> Iterator[tuple[int, list[str]
         fault = next((reader.bad[line] for line in span if line in reader.bad), None)
         if fault is not None:
             cells.bad[first] = fault
-        if row and not (len(row) == 1 and is_blank(row[0]) and first not in cells.bad):
-            yield first, row
+        if first in cells.bad or any(len(row) > 1 or not is_blank(cell) for cell in row):
+            yield first, row or [""]
         else:
             cells.blank.append(first)
 
