@@ -27,7 +27,7 @@ def watch_statistics() -> None:
 
     slices = Slices(totals, {"precision": "float32"})
 
-    class Watched(training.TrainingStats):  # type: ignore[misc]
+    class Watched(training.TrainingStats):
         """The statistics of a training, watched."""
 
         def update_on_example(self, source: dict[str, tf.Tensor], target: dict[str, tf.Tensor]) -> None:
