@@ -1,12 +1,15 @@
 """The projection to the vocabulary with its cross-entropy: against the two apart, gradients included."""
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer.ops.cross_entropy import projected_cross_entropy, smoothed_cross_entropy
+from tf_transformer.ops.cross_entropy import smoothed_cross_entropy
+from tf_transformer.ops.projected_cross_entropy import projected_cross_entropy
 
 RNG = np.random.default_rng(13)
 LABELS = np.array([[3, 6, 0], [1, 0, 0], [0, 0, 0], [5, 5, 2], [4, 1, 6]], "int32")  # [B=5, T=3]
@@ -36,12 +39,13 @@ def value_and_gradients(
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
 @pytest.mark.parametrize("ignore_id", [0, 5, -100, None])
-def test_equals_the_two_apart(smoothing: float, ignore_id: int | None) -> None:
+@pytest.mark.parametrize("chunk", [None, 4])
+def test_equals_the_two_apart(smoothing: float, ignore_id: int | None, chunk: int | None) -> None:
     labels = LABELS
     if ignore_id is not None:
         labels = np.where(LABELS == 0, ignore_id, np.where(ignore_id == LABELS, 1, LABELS))
     options = (smoothing, ignore_id)
-    ours = value_and_gradients(projected_cross_entropy, labels, options=options)
+    ours = value_and_gradients(projected_cross_entropy, labels, options=(*options, chunk))
     for one, other in zip(ours, value_and_gradients(apart, labels, options=options), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
@@ -62,8 +66,9 @@ def test_golden_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 4e-3), ("bfloat16", 4e-2)])
-def test_half_precision_stays_near_float32(dtype: str, tolerance: float) -> None:
-    ours = value_and_gradients(projected_cross_entropy, LABELS, tf.cast(STATES, dtype))
+@pytest.mark.parametrize("chunk", [None, 4])
+def test_half_precision_stays_near_float32(dtype: str, tolerance: float, chunk: int | None) -> None:
+    ours = value_and_gradients(projected_cross_entropy, LABELS, tf.cast(STATES, dtype), (0.1, 0, chunk))
     for one, other in zip(ours, value_and_gradients(apart, LABELS), strict=True):
         np.testing.assert_allclose(one, other, atol=tolerance * np.abs(other).max())
 
@@ -92,11 +97,12 @@ def test_padding_has_no_loss_and_no_gradient() -> None:
     assert (by_states[LABELS == 0] == 0.0).all() and (by_states[LABELS != 0] != 0.0).any(-1).all()
 
 
-def test_dynamic_shapes_in_a_graph_and_xla() -> None:
+@pytest.mark.parametrize("chunk", [None, 4, 15, 100])
+def test_dynamic_shapes_in_a_graph_and_xla(chunk: int | None) -> None:
     def gradients(labels: tf.Tensor, states: tf.Tensor) -> Any:
         with tf.GradientTape() as tape:
             tape.watch(states)
-            values = projected_cross_entropy(labels, states, tf.constant(TABLE), 0.1)
+            values = projected_cross_entropy(labels, states, tf.constant(TABLE), 0.1, chunk=chunk)
         return values, tape.gradient(values, states)
 
     signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None, 11], tf.float32)]
@@ -115,3 +121,35 @@ def test_wrong_arguments() -> None:
         projected_cross_entropy(LABELS.astype("float32"), STATES, TABLE)
     with pytest.raises(ValueError, match=r"`states` must have one axis more .* shape \(3, 11\)"):
         projected_cross_entropy(LABELS, STATES[0], TABLE)
+
+
+MEMORY = """
+import resource
+import tensorflow as tf
+from tf_transformer.ops.projected_cross_entropy import projected_cross_entropy
+
+def memory(chunk):
+    table = tf.Variable(tf.ones([32000, 4]))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None, 4])])
+    def step(labels, states):
+        with tf.GradientTape() as tape:
+            tape.watch(states)
+            loss = tf.reduce_sum(projected_cross_entropy(labels, states, table, 0.1, 0, chunk))
+        return tape.gradient(loss, [states, table])
+
+    step(tf.ones([3], tf.int32), tf.ones([3, 4]))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    step(tf.ones([1021], tf.int32), tf.ones([1021, 4]))
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / (1021 * 32000 * 4)
+
+print(memory(64), memory(None))
+"""
+
+
+def test_memory_in_units_of_the_float32_logits() -> None:
+    answer = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
+    in_chunks, whole = map(float, answer.stdout.split())
+    # Of a chunk of 64 it is 64 / 1021 = 0.06, a few times over; of all, logits, probabilities and gradient.
+    assert in_chunks < 1.0 and whole < 3.0

@@ -13,8 +13,8 @@ from tf_transformer.layers.positional_encoding import PositionalEncoding
 from tf_transformer.models.arguments import chosen_ties, padded_ids, two_sides, vocabulary_sizes
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.checks import check_same_sizes
-from tf_transformer.ops.cross_entropy import projected_cross_entropy
 from tf_transformer.ops.masks import causal_mask, padding_mask
+from tf_transformer.ops.projected_cross_entropy import projected_cross_entropy
 from tf_transformer.presets import PAD_ID
 
 
