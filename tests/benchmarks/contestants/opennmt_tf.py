@@ -1,8 +1,8 @@
 """OpenNMT-tf, trained by its own runner in its own environment; its statistics are watched.
 
-Settings: folder, padded_tokens. Batches by tokens in length buckets of 2, a full shuffle, pre-norm (its
-default), LazyAdam, one checkpoint after the first update and then none, no summaries, no evaluation. float32
-is its only precision on a CPU. It puts no end token on the source.
+Settings: folder, padded_tokens. Batches by tokens in length buckets of 2, a full shuffle, pre-norm and no XLA
+(its defaults), LazyAdam, one checkpoint after the first update and then none, no summaries, no evaluation.
+float32 is its only precision on a CPU. It puts no end token on the source.
 """
 
 import os
