@@ -1,5 +1,6 @@
 """Schedules against values worked out by hand, at every kind of step, in a new process too."""
 
+import itertools
 import json
 import math
 import os
@@ -10,6 +11,8 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tf_transformer.schedules import Constant, ExponentialDecay, WarmupCosine, WarmupInverseSqrt, WarmupLinear
 
@@ -27,6 +30,74 @@ EACH = [
 def rate(schedule, update):
     """The rate of a 1-based update."""
     return float(schedule(update - 1))
+
+
+peaks = st.floats(1e-6, 10.0)
+warmups = st.integers(0, 5000)
+fractions = st.floats(0.0, 1.0)
+
+
+@st.composite
+def falling(draw, kind):
+    """A schedule with an end, at least one update after the warm-up."""
+    warmup = draw(warmups)
+    total = warmup + draw(st.integers(1, 5000))
+    return kind(draw(peaks), total_steps=total, warmup_steps=warmup, final_fraction=draw(fractions))
+
+
+any_schedule = st.one_of(
+    st.builds(
+        WarmupInverseSqrt,
+        hidden_dim=st.integers(1, 4096),
+        warmup_steps=st.integers(1, 5000),
+        scale=st.floats(0.01, 100.0),
+    ),
+    st.builds(WarmupInverseSqrt, peak=peaks, warmup_steps=st.integers(1, 5000)),
+    falling(WarmupCosine),
+    falling(WarmupLinear),
+    st.builds(
+        ExponentialDecay,
+        peak=peaks,
+        decay_rate=st.floats(0.01, 1.0),
+        decay_steps=st.integers(1, 1000),
+        warmup_steps=warmups,
+        staircase=st.booleans(),
+    ),
+    st.builds(Constant, peak=peaks, warmup_steps=warmups),
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(schedule=any_schedule, later=st.integers(1, 20_000))
+def test_every_schedule_rises_to_its_peak_and_never_again(schedule, later):
+    warmup = schedule.warmup_steps
+    updates = sorted({1, 2, max(warmup // 2, 1), max(warmup, 1), warmup + 1, warmup + 2, warmup + later})
+    rates = schedule(np.array(updates) - 1).numpy().astype("float64")
+    assert np.isfinite(rates).all() and rates[0] > 0.0 and (rates >= 0.0).all()
+    assert rates.max() <= schedule.peak * (1.0 + 1e-5)
+    rising = [rate for update, rate in zip(updates, rates, strict=True) if update <= warmup]
+    falling = [rate for update, rate in zip(updates, rates, strict=True) if update >= max(warmup, 1)]
+    assert rising == sorted(rising)
+    assert all(b <= a * (1.0 + 1e-6) for a, b in itertools.pairwise(falling))
+    if warmup:
+        assert rising[-1] == pytest.approx(schedule.peak, rel=1e-5)
+    # Where the warm-up ends, what comes after it begins: no jump.
+    assert float(schedule.factor_after_warmup(np.float32(max(warmup, 1e-30)))) == pytest.approx(1.0, rel=1e-5)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(schedule=any_schedule, done=st.integers(0, 20_000))
+def test_every_schedule_is_rebuilt_from_plain_json(schedule, done):
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(schedule)))
+    again = keras.saving.deserialize_keras_object(config)
+    assert type(again) is type(schedule) and again.get_config() == schedule.get_config()
+    assert float(again(done)) == float(schedule(done))
+
+
+@pytest.mark.parametrize("kind", [WarmupCosine, WarmupLinear])
+def test_the_only_update_of_a_training_is_made_at_the_peak(kind):
+    schedule = kind(0.3, total_steps=1)
+    assert rate(schedule, 1) == pytest.approx(0.3) and rate(schedule, 2) == 0.0
 
 
 @pytest.mark.parametrize("update", [1, 37, 3999, 4000, 4001, 16000])

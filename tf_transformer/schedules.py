@@ -35,6 +35,8 @@ class _Schedule(keras.optimizers.schedules.LearningRateSchedule):
 
     def progress(self, update: Tensor, total_steps: int) -> Tensor:
         """0 at the end of warm-up, 1 at update `total_steps` and ever after."""
+        if total_steps == 1:  # the only update would have the rate 0
+            return ops.clip(update - 1.0, 0.0, 1.0)
         return ops.clip((update - self.warmup_steps) / (total_steps - self.warmup_steps), 0.0, 1.0)
 
 
@@ -124,7 +126,8 @@ class WarmupCosine(_DecayOverTotal):
 
     Args:
         peak: The highest rate, that of update `warmup_steps`.
-        total_steps: The update at which the rate arrives at `final_fraction * peak`, where it stays.
+        total_steps: The update at which the rate arrives at `final_fraction * peak`, where it stays; a
+            single one is made at the peak.
         warmup_steps: Number of updates of the warm-up, 0 for none.
         final_fraction: From 0 to 1.
 
@@ -149,7 +152,8 @@ class WarmupLinear(_DecayOverTotal):
 
     Args:
         peak: The highest rate, that of update `warmup_steps`.
-        total_steps: The update at which the rate arrives at `final_fraction * peak`, where it stays.
+        total_steps: The update at which the rate arrives at `final_fraction * peak`, where it stays; a
+            single one is made at the peak.
         warmup_steps: Number of updates of the warm-up, 0 for none.
         final_fraction: From 0 to 1.
 

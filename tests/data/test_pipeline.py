@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.pipeline import BatchPlan, Position, evaluation_batches, training_dataset
@@ -63,6 +65,27 @@ def test_any_position_continues_exactly() -> None:
     for start, skipped in (((0, 3), 3), (Position(1, 1), size + 1), ((0, size), size)):
         rest = training_dataset(encoded, plan, _assemble, start).take(23 - skipped)
         assert [source.numpy().tolist() for source, _ in rest] == whole[skipped:]
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=23),
+    budget=st.integers(1, 40),
+    seed=st.integers(0, 9),
+    weight=st.sampled_from([1.0, 0.3, 2.5]),
+    start=st.integers(0, 30),
+)
+def test_any_position_is_followed_by_the_rest_of_one_sequence(
+    lengths: list[int], budget: int, seed: int, weight: float, start: int
+) -> None:
+    plans = [BatchPlan({"target": np.array(lengths)}, budget, seed=seed, weights=[weight]) for _ in "ab"]
+    sequence = [batch.rows.tolist() for epoch in range(99) for batch in plans[0].epoch(epoch)]
+    start = min(start, len(sequence) - 5)
+    place = Position().advance(plans[1], start)  # of a plan that has made no epoch before
+    for rows in sequence[start : start + 5]:
+        assert plans[1].epoch(place.epoch)[place.batch].rows.tolist() == rows
+        place = place.advance(plans[1])
+    assert place == Position().advance(plans[1], start + 5)
 
 
 def test_a_late_epoch_costs_no_more() -> None:
