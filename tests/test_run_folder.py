@@ -247,14 +247,15 @@ def test_a_run_killed_while_it_was_begun_is_no_foreign_folder(tmp_path: Path, re
         ("file", "{0} is a file"),
         ("file/below/run", "{0}/below/run must be a folder or not there yet, and {0} is a file"),
         ("link", "{1} is a link that leads nowhere"),
+        ("\udcff", "{2}: names of folders must be UTF-8, and one on the way there is not"),
     ],
 )
 def test_where_no_folder_can_be(tmp_path: Path, place: str, rule: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     run = RunFolder(tmp_path / place)
-    assert run.fault() == rule.format(tmp_path / "file", tmp_path / "link")
-    with pytest.raises(RunError, match=r"a file|leads nowhere"), run.lock():
+    assert run.fault() == rule.format(tmp_path / "file", tmp_path / "link", tmp_path / place)
+    with pytest.raises(RunError, match=r"a file|leads nowhere|UTF-8"), run.lock():
         pass
     with pytest.raises(RunError, match=r"is a file, not the folder of a run|there is no such run folder"):
         RunFolder.open(run.path)

@@ -312,3 +312,31 @@ def test_names_in_a_keras_file_lead_nowhere(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Skipping invalid path"):
         keras.saving.load_model(path)
     assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("versions.json", RunFolder.check_format),
+        ("results.json", RunFolder.results),
+        ("metrics.jsonl", RunFolder.metrics),
+        ("checkpoints/index.json", lambda run: CheckpointStore(run.checkpoints).index()),
+        (f"checkpoints/{step_name(3)}/state.json", read_state),
+        (f"checkpoints/{step_name(3)}/weights.npz", read_state),
+        ("manifest.json", lambda run: read_manifest(run.path)),
+    ],
+)
+def test_a_link_to_a_device_is_not_read_for_ever(
+    tmp_path: Path, name: str, read: Callable[[RunFolder], object]
+) -> None:
+    store_of(tmp_path)
+    run = RunFolder(tmp_path / "run")
+    (run.path / name).unlink(missing_ok=True)
+    (run.path / name).symlink_to("/dev/zero")
+    with pytest.raises((ProjectError, OSError), match="is no regular file"):
+        read(run)
+
+
+def test_a_recipe_that_never_ends_is_told() -> None:
+    with pytest.raises(RecipeError, match="longer than 1000000 characters, which is no recipe"):
+        load_recipe(Path("/dev/zero"))

@@ -1,5 +1,6 @@
 """The end of a training: the best checkpoint by dev, its scores on test, and ``results.json``."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.terminal import clock
 from tf_transformer.callbacks.validation import Measure
 from tf_transformer.checkpoints import AVERAGE, CheckpointStore
-from tf_transformer.errors import RunError
+from tf_transformer.errors import RunError, counted
 from tf_transformer.evaluation import translate_and_score
 from tf_transformer.recipe import Recipe
 from tf_transformer.results import final_results
@@ -132,8 +133,8 @@ class Closing:
         set_weights(self.task.model, found.weights, str(found.folder), self.task.preprocessor)
 
     def _point_the_way(self, state: TrainingState) -> None:
-        path = self.folder.path
-        self.say(f"\ncomplete ({state.ended}) after {state.step:,} updates in {clock(state.seconds)}: {path}")
+        path, updates = shlex.quote(str(self.folder.path)), counted(state.step, "update")
+        self.say(f"\ncomplete ({state.ended}) after {updates} in {clock(state.seconds)}: {self.folder.path}")
         self.say(f"  translate   tf-transformer predict {path} < FILE")
         self.say(f"  export      tf-transformer export {path} exported")
-        self.say(f"  look        tensorboard --logdir {self.folder.tensorboard}")
+        self.say(f"  look        tensorboard --logdir {shlex.quote(str(self.folder.tensorboard))}")

@@ -1,5 +1,6 @@
 """Files that are whole or not there: written aside, flushed to the disk, renamed; and their fingerprints."""
 
+import errno
 import hashlib
 import json
 import os
@@ -91,6 +92,17 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def read_file(path: Path) -> bytes:
+    """The content of a regular file; of a pipe or device, which a link may lead to, there might be no end.
+
+    Raises:
+        OSError: When it is none, or cannot be read.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+    return path.read_bytes()
+
+
 def parse_json(content: bytes) -> Any:
     """The value that JSON in UTF-8 says.
 
@@ -137,6 +149,8 @@ def folder_fault(folder: Path) -> str | None:
     Args:
         folder: As the user wrote it; the answer calls it so.
     """
+    if not is_utf8(folder.absolute()):
+        return f"{folder}: names of folders must be UTF-8, and one on the way there is not"
     there = next((place for place in (folder, *folder.parents) if place.exists() or place.is_symlink()), None)
     if there is None:  # not even the current folder is left
         return f"{folder}: the current folder was removed"
@@ -147,6 +161,15 @@ def folder_fault(folder: Path) -> str | None:
     if not os.access(there, os.W_OK | os.X_OK):
         return f"{folder}: {there} cannot be written to"
     return None
+
+
+def is_utf8(path: Path) -> bool:
+    """Whether a path can be written into a recipe, and be opened by TensorFlow."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _mode(path: Path) -> int:

@@ -1,15 +1,21 @@
-"""``manifest.json`` of an exported model: what it is, what it needs, and that it was verified."""
+"""Exported models: their numbered folders, and ``manifest.json`` in each.
 
+The manifest says what the model is, what it needs, and that it was verified.
+"""
+
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tf_transformer.errors import ExportError
-from tf_transformer.files import parse_json, write_json
+from tf_transformer.files import folder_fault, parse_json, read_file, write_json
+from tf_transformer.run_folder import RunFolder
 
 MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
+_MOST_DIGITS = 18
 
 
 class Manifest(BaseModel):
@@ -61,7 +67,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        content = parse_json(path.read_bytes())
+        content = parse_json(read_file(path))
     except FileNotFoundError:
         raise ExportError(f"{path}: no manifest, so this is not a finished export") from None
     except ValueError as error:
@@ -78,3 +84,49 @@ def read_manifest(folder: Path) -> Manifest:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "the file"
         raise ExportError(f"{path}: not a manifest of this package: {where}: {fault['msg']}") from None
+
+
+def next_version(folder: Path) -> int:
+    """One more than the highest number that anything in ``folder`` is called by, 1 where there is none."""
+    if not folder.is_dir():
+        return 1
+    return max((int(path.name) for path in folder.iterdir() if _is_number(path.name)), default=0) + 1
+
+
+def newest_version(folder: Path) -> Path:
+    """The folder of the highest version of an export; ``folder`` itself when it is a version.
+
+    Raises:
+        ExportError: When there is no exported model.
+    """
+    if _is_model(folder):
+        return folder
+    versions = [path for path in folder.glob("*") if _is_number(path.name) and _is_model(path)]
+    if not versions:
+        raise ExportError(f"{folder}: no exported model (a folder with a numbered version) is here")
+    return max(versions, key=lambda path: int(path.name))
+
+
+def is_export(folder: Path) -> bool:
+    """Whether a folder is an exported version, or holds one."""
+    with suppress(ExportError):
+        return newest_version(folder).is_dir()
+    return False
+
+
+def export_fault(folder: Path) -> str | None:
+    """Why no version can be exported into a folder, for a refusal before any work; None where one can."""
+    if RunFolder(folder).exists():
+        return f"{folder}: is the folder of a run; name another one for the export"
+    if _is_model(folder):
+        return f"{folder}: is an exported version; name the folder that its versions are in"
+    return folder_fault(folder)
+
+
+def _is_model(folder: Path) -> bool:
+    return (folder / "saved_model.pb").is_file()
+
+
+def _is_number(name: str) -> bool:
+    """Whether a name is a version to TensorFlow Serving, which counts in 64 bits."""
+    return name.isascii() and name.isdecimal() and len(name) <= _MOST_DIGITS

@@ -20,6 +20,7 @@ from tf_transformer.checkpoints import Checkpoint, CheckpointStore
 from tf_transformer.closing import Closing
 from tf_transformer.data.batching import BatchPlan
 from tf_transformer.data.encoding import EncodedCorpus, token_warnings
+from tf_transformer.errors import counted
 from tf_transformer.fitting import Fitting
 from tf_transformer.recipe import Recipe, recipe_digest
 from tf_transformer.run_folder import RunFolder
@@ -141,7 +142,8 @@ class _Training:
         in_full = training.precision == "float32"
         decoder = model if in_full else build_transformer(recipe, preprocessor, "float32")
         self.terminal.say(
-            f"{model.count_params():,} parameters · {len(encoded):,} pairs · {batches:,} updates an epoch · "
+            f"{model.count_params():,} parameters · {counted(len(encoded), 'pair')} · "
+            f"{counted(batches, 'update')} an epoch · "
             f"padding {shares['source']:.1%} source, {shares['target']:.1%} target"
         )
         return Fitting(

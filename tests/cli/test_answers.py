@@ -198,16 +198,10 @@ def test_an_export_answers_as_the_run(run: Path, tmp_path: Path, stdin: Give, ca
         assert main(["evaluate", str(model), *given]) == 0
         figures.append(json.loads(capsys.readouterr().out)["metrics"])
     assert figures[0] == figures[1]
-    for options, message in (
-        (["--beam", "2"], "an exported model searches as it was exported"),
-        (["--n-best", "4"], "--n-best must be at most 3, the beam of the export"),
-        (["--checkpoint", "last"], "an exported model holds one checkpoint"),
-    ):
+    for options, message in ((["--n-best", "4"], "--n-best must be at most 3, the beam of the export"),):
         stdin(content)
         assert main(["predict", str(folder), *options]) == 2
         assert message in capsys.readouterr().err
-    assert main(["evaluate", str(folder)]) == 2
-    assert "an exported model has no data: name --source and --target" in capsys.readouterr().err
 
 
 def test_a_run_without_a_checkpoint_is_not_exported(copy: Path, tmp_path: Path, capsys: Captured) -> None:

@@ -69,6 +69,7 @@ def test_no_verb_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> No
         (["train", "r", "--reset", "all"], "'all' is not one of 'optimizer', 'schedule', 'data'"),
         (["evaluate", "r", "--source", "x"], "--source and --target must be given together"),
         (["evaluate", "r", "--split", "train"], "'train' is not one of"),
+        (["train", "r", "--fresh", "--reset", "data"], "give --fresh or --reset, not both"),
         (["average", "r", "--last", "2", "--best", "2"], "give --last or --best, not both"),
         (["export", "r", "d", "--format", "onnx"], "'onnx' is not one of 'savedmodel'"),
     ],

@@ -13,6 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from tf_transformer.cli import answers, exports, main, training
+from tf_transformer.cli.texts import _write
 from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
 from tf_transformer.recipe import Decoding, Training
 
@@ -35,6 +36,8 @@ def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     Path("run").mkdir()
     for name in ("recipe.yaml", "versions.json"):
         Path("run", name).touch()
+    Path("exp/1").mkdir(parents=True)
+    Path("exp/1/saved_model.pb").touch()
     Path("a.tsv").write_text("source\ttarget\n")
     Path("r.yaml").write_text(
         "task: translate\ndata: {train: {table: a.tsv}, dev: {fraction: 0.1}}\ntraining: {steps: 5}\n"
@@ -65,14 +68,20 @@ def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("predict run --max-length 1000001", "must be from 1 to 1000000. Received: 1000001"),
         ("average run --last 0", "'--last': must be from 1 to 1000. Received: 0"),
         ("export run file", "Invalid value for DIR: file is a file"),
-        ("export run run", "Invalid value for DIR: run is the folder of a run"),
+        ("export run run", "Invalid value for DIR: run: is the folder of a run"),
+        ("export run exp/1", "Invalid value for DIR: exp/1: is an exported version; name the folder that"),
+        ("predict exp --beam 2", "Invalid value for --beam: is for runs, and exp is an exported model"),
+        ("predict exp/1 --length-penalty 0", "--length-penalty: is for runs, and exp/1 is an exported model"),
+        ("predict exp --max-length 5", "--max-length: is for runs, and exp is an exported model"),
+        ("evaluate exp --checkpoint last", "--checkpoint: is for runs, and exp is an exported model"),
+        ("evaluate exp", "exp: an exported model has no data: name --source and --target"),
     ],
 )
 def test_a_command_that_cannot_work(words: str, message: str, capsys: Captured) -> None:
     assert main(words.split()) == 2
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.count("\n") == 1 and message in shown.err
-    assert sorted(os.listdir()) == ["a.tsv", "file", "r.yaml", "run", "thesis"]
+    assert sorted(os.listdir()) == ["a.tsv", "exp", "file", "r.yaml", "run", "thesis"]
 
 
 def test_the_bounds_of_the_search_are_the_recipes() -> None:
@@ -179,7 +188,8 @@ def test_a_file_that_is_cut_is_named(capsys: Captured, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "module", ["typer", "tensorflow"], ids=["while it starts", "while TensorFlow starts"]
 )
-def test_ctrl_c_during_an_import_is_130_and_quiet(tmp_path: Path, module: str) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_signal_during_an_import_is_quiet(tmp_path: Path, module: str, number: int) -> None:
     # A module in the place of the real one, which says that it is being imported and takes its time.
     (tmp_path / f"{module}.py").write_text(
         "import sys, time\nprint('importing', flush=True)\nprint('noise', file=sys.stderr)\ntime.sleep(60)\n"
@@ -196,7 +206,42 @@ def test_ctrl_c_during_an_import_is_130_and_quiet(tmp_path: Path, module: str) -
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "importing\n"
         time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, errors = process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert errors == ("noise\n" if module == "typer" else "")
+
+
+def test_sigterm_leaves_no_half_written_file(tmp_path: Path) -> None:
+    script = (
+        "import sys, tf_transformer.recipe\n"
+        "from pathlib import Path\n"
+        "from tf_transformer.cli import main\n"
+        "from tf_transformer.cli.texts import writing\n"
+        "def write():\n"
+        "    with writing(Path('out.txt')) as lines:\n"
+        "        lines(['half'])\n"
+        "        print('waiting', flush=True)\n"
+        "        sys.stdin.read()\n"
+        "tf_transformer.recipe.json_schema = write\n"
+        "sys.exit(main(['schema']))\n"
+    )
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (143, "")
+    assert not [path for path in tmp_path.iterdir() if "out.txt" in path.name]
+
+
+def test_a_full_disk_is_told_with_the_files_name() -> None:
+    class Full:
+        def write(self, content: bytes) -> int:
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        _write(Full(), ["a"], "out.txt")
+    assert caught.value.filename == "out.txt"

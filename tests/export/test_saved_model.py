@@ -11,8 +11,9 @@ import tensorflow as tf
 from tf_transformer.cli import main
 from tf_transformer.errors import ExportError
 from tf_transformer.export import saved_model
-from tf_transformer.export.saved_model import export_saved_model, is_export, newest_version, next_version
+from tf_transformer.export.saved_model import export_saved_model
 from tf_transformer.export.verification import Report
+from tf_transformer.manifest import is_export, newest_version, next_version
 
 
 def test_an_export_is_a_model_and_a_manifest(exported: Any) -> None:
@@ -149,7 +150,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_and_clean(
 
 def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
-    with pytest.raises(ExportError, match="out: cannot write the export"):
+    with pytest.raises(ExportError, match="out is a file"):
         export(tmp_path / "out")
     assert (tmp_path / "out").read_text() == "mine"
 
@@ -179,3 +180,12 @@ def test_a_run_is_no_place_for_an_export(trained_run: Path, translator: Any) -> 
     with pytest.raises(ExportError, match="is the folder of a run; name another one"):
         export_saved_model(translator, trained_run, samples=[], facts={})
     assert not (trained_run / "1").exists()
+
+
+def test_a_version_is_no_place_for_another(tmp_path: Path, asked: list[Any]) -> None:
+    version = export(tmp_path)[0]
+    with pytest.raises(
+        ExportError, match="1: is an exported version; name the folder that"
+    ):
+        export(version)
+    assert not (version / "1").exists()

@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from tf_transformer.data.tables import table_kind
 from tf_transformer.errors import DataError, RecipeError
-from tf_transformer.recipe import load_recipe
+from tf_transformer.recipe import TrainFiles, load_recipe
 from tf_transformer.recipe.faults import number
 from tf_transformer.recipe.fields import TABLE_ENDINGS
 
@@ -142,3 +143,10 @@ def test_pipes_and_devices_are_no_data_files(folder: Path) -> None:
         f"command line: data.dev.table: must be a file, and {folder}/pipe.tsv is a pipe or device; "
         'received "pipe.tsv"'
     ]
+
+
+def test_a_folder_whose_name_is_no_text_is_told() -> None:
+    values = {"source": "train.en", "target": "train.de"}
+    context = {"folder": Path("odd\udcff"), "check_files": False}
+    with pytest.raises(ValidationError, match="must have a path in UTF-8: a run writes it down"):
+        TrainFiles.model_validate(values, context=context)

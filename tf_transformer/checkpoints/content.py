@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tf_transformer.checkpoints.index import is_step
-from tf_transformer.files import parse_json, sha256_of, sync_folder, write_json
+from tf_transformer.files import parse_json, read_file, sha256_of, sync_folder, write_json
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -59,7 +59,7 @@ def read_state(folder: Path) -> dict[str, Any]:
         ValueError: When it is none; says the rule.
     """
     try:
-        state = parse_json((folder / STATE).read_bytes())
+        state = parse_json(read_file(folder / STATE))
     except ValueError as error:
         raise ValueError(f"{STATE}: {error}") from None
     if not isinstance(state, dict):
@@ -82,6 +82,8 @@ def _write_arrays(path: Path, arrays: Arrays) -> str:
 
 
 def _read_arrays(path: Path, checksum: str) -> dict[str, npt.NDArray[Any]]:
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path.name} is no regular file")
     if sha256_of(path) != checksum:
         raise ValueError(f"{path.name} does not match its SHA-256")
     with np.load(path, allow_pickle=False) as file:

@@ -19,7 +19,7 @@ from tf_transformer.checkpoints.index import (
     step_name,
 )
 from tf_transformer.errors import RunError
-from tf_transformer.files import parse_json, sync_folder, write_json
+from tf_transformer.files import parse_json, read_file, sync_folder, write_json
 
 INDEX = "index.json"
 
@@ -47,7 +47,7 @@ class CheckpointStore:
                 if there:
                     raise ValueError("is missing")
                 return Index()
-            index = Index.parse(parse_json(path.read_bytes()))
+            index = Index.parse(parse_json(read_file(path)))
             if there and index.last is None:
                 raise ValueError("names no last checkpoint, and there are some")
         except ValueError as error:

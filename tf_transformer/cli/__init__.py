@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from tf_transformer.cli.interruption import leaving_quietly
-from tf_transformer.cli.streams import hold_standard_streams
 
 __all__ = ["main"]
 
@@ -17,7 +16,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    hold_standard_streams()
     with leaving_quietly():  # the parser alone takes longer to import than some people wait
+        from tf_transformer.cli.streams import hold_standard_streams
+
+        hold_standard_streams()
         from tf_transformer.cli.app import run
     return run(arguments)

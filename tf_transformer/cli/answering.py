@@ -7,8 +7,9 @@ from typing import Any, Protocol
 import typer
 
 from tf_transformer.build import LoadedRun, load_run
+from tf_transformer.errors import counted
 from tf_transformer.export.loading import ExportedTranslator, load_export
-from tf_transformer.export.saved_model import is_export
+from tf_transformer.manifest import is_export
 from tf_transformer.tasks import Hypothesis
 from tf_transformer.text import Normalizer
 
@@ -40,7 +41,8 @@ class RunAnswers:
 
     def __init__(self, loaded: LoadedRun) -> None:
         self.loaded = loaded
-        self.name = f"{loaded.folder.path}: checkpoint {loaded.checkpoint}, {loaded.step} updates"
+        updates = counted(loaded.step, "update")
+        self.name = f"{loaded.folder.path}: checkpoint {loaded.checkpoint}, {updates}"
         self.tokenize: str = loaded.recipe.evaluation.tokenize
         self.notes: Sequence[str] = loaded.notes
 
@@ -73,11 +75,7 @@ class ExportAnswers:
     def answer(
         self, texts: Sequence[str], num_answers: int, search: dict[str, Any]
     ) -> list[list[Hypothesis]]:
-        """See :class:`Answering`."""
-        if search:
-            raise typer.BadParameter(
-                "an exported model searches as it was exported; search options are for runs"
-            )
+        """See :class:`Answering`; an export searches as it was exported."""
         if num_answers == 1:
             return self.exported.best(texts)
         found = self.exported.n_best(texts)
@@ -103,6 +101,4 @@ def open_answering(path: Path, checkpoint: str | None) -> RunAnswers | ExportAns
     """
     if not is_export(path):
         return RunAnswers(load_run(path, checkpoint or "best"))
-    if checkpoint is not None:
-        raise typer.BadParameter("an exported model holds one checkpoint; --checkpoint is for runs")
     return ExportAnswers(load_export(path))

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -85,6 +85,15 @@ def predict(
     """
     if beam is not None and n_best > beam:
         raise typer.BadParameter(f"must be at most --beam, which is {beam}", param_hint="--n-best")
+    _refuse_for_exports(
+        model,
+        {
+            "--checkpoint": checkpoint,
+            "--beam": beam,
+            "--length-penalty": length_penalty,
+            "--max-length": max_length,
+        },
+    )
     say = _teller(quiet)
     if output is None:
         sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
@@ -171,6 +180,9 @@ def evaluate(
     if (source is None) != (target is None):
         raise typer.BadParameter("--source and --target must be given together")
     sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
+    is_export = _refuse_for_exports(model, {"--checkpoint": checkpoint})
+    if is_export and source is None:
+        raise typer.BadParameter(f"{model}: an exported model has no data: name --source and --target")
     with quiet_import():
         from tf_transformer.cli.answering import open_answering
         from tf_transformer.cli.scoring import given_set, recipe_sets, report, score
@@ -189,6 +201,18 @@ def evaluate(
         return
     for outcome in outcomes:
         print("\n".join(outcome.to_lines()))
+
+
+def _refuse_for_exports(model: Path, options: Mapping[str, object]) -> bool:
+    """Whether a folder is an export; refuses options that are for runs, before anything is loaded."""
+    from tf_transformer.manifest import is_export
+
+    if not is_export(model):
+        return False
+    for name, value in options.items():
+        if value is not None:
+            raise typer.BadParameter(f"is for runs, and {model} is an exported model", param_hint=name)
+    return True
 
 
 def _introduce(answering: "Answering", say: Callable[[str], None]) -> None:

@@ -13,7 +13,13 @@ from typing import Any
 import typer
 
 from tf_transformer.cli import answers, exports, recipes, training
-from tf_transformer.cli.interruption import EXIT_INTERRUPTED, ignore_at_exit
+from tf_transformer.cli.interruption import (
+    EXIT_INTERRUPTED,
+    EXIT_TERMINATED,
+    Terminated,
+    ignore_at_exit,
+    terminating,
+)
 from tf_transformer.errors import ProjectError, RecipeError, printable
 
 _MOST_LETTERS = 400
@@ -51,7 +57,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; see :func:`tf_transformer.cli.main`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(args=words, prog_name="tf-transformer", standalone_mode=False)
+        with terminating():
+            code = app(args=words, prog_name="tf-transformer", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
@@ -59,6 +66,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except Terminated:
+        return EXIT_TERMINATED
     except Exception as error:
         # The parser takes the end of any file for a person who gives up.
         found = error.__cause__ if isinstance(error, typer.Abort) else error

@@ -30,14 +30,11 @@ def export(
     \b
     Example: tf-transformer export runs/quickstart exports/quickstart
     """
-    from tf_transformer.files import folder_fault
-    from tf_transformer.run_folder import RunFolder as Folder
+    from tf_transformer.manifest import export_fault
     from tf_transformer.run_folder import versions
 
-    if fault := folder_fault(folder):
+    if fault := export_fault(folder):
         raise typer.BadParameter(fault, param_hint="DIR")
-    if Folder(folder).exists():
-        raise typer.BadParameter(f"{folder} is the folder of a run", param_hint="DIR")
     with quiet_import():
         from tf_transformer.build import load_run
         from tf_transformer.cli.samples import sample_sources

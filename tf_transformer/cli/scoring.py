@@ -64,7 +64,7 @@ def recipe_sets(answering: RunAnswers | ExportAnswers, split: str) -> list[Score
         RunError: When the recipe has none.
         DataError: When a file cannot be read.
     """
-    if isinstance(answering, ExportAnswers):
+    if isinstance(answering, ExportAnswers):  # refused before it was loaded
         raise typer.BadParameter("an exported model has no data: name --source and --target")
     recipe = answering.loaded.recipe
     sets = _texts(recipe, split)

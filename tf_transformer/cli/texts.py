@@ -60,15 +60,15 @@ def writing(path: Path | None) -> Iterator[Callable[[Iterable[str]], None]]:
     """
     if path is None:
         shown = printable if sys.stdout.isatty() else str
-        yield lambda lines: _write(sys.stdout.buffer, map(shown, lines))
+        yield lambda lines: _write(sys.stdout.buffer, map(shown, lines), "standard output")
         return
     with replacing(path) as file:
         if not _is_gzip(path):
-            yield lambda lines: _write(file, lines)
+            yield lambda lines: _write(file, lines, str(path))
             return
         # No name and no time in it: the same answers are the same bytes.
         with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-            yield lambda lines: _write(packed, lines)
+            yield lambda lines: _write(packed, lines, str(path))
 
 
 def one_line(text: str) -> str:
@@ -119,6 +119,10 @@ def _groups(lines: Iterator[str], size: int) -> Iterator[list[str]]:
         yield group
 
 
-def _write(file: IO[bytes] | Any, lines: Iterable[str]) -> None:
-    file.write("".join(f"{line}\n" for line in lines).encode())
-    file.flush()
+def _write(file: IO[bytes] | Any, lines: Iterable[str], name: str) -> None:
+    content = "".join(f"{line}\n" for line in lines).encode()
+    try:
+        file.write(content)
+        file.flush()
+    except OSError as error:  # the system does not know what it is called
+        raise OSError(error.errno, error.strerror, name) from None

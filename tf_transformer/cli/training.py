@@ -64,6 +64,8 @@ def train(
     \b
     Example: tf-transformer train training/quickstart/recipe.yaml training.seed=2 model.dropout=0.2
     """
+    if fresh and reset:
+        raise typer.BadParameter("give --fresh or --reset, not both")
     from tf_transformer.recipe import load_recipe, warnings_of, with_files
     from tf_transformer.run_folder import RunFolder as Folder
     from tf_transformer.run_folder import default_run_path, record_results

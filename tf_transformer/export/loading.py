@@ -9,8 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer.errors import ExportError
-from tf_transformer.export.saved_model import newest_version
-from tf_transformer.manifest import Manifest, read_manifest
+from tf_transformer.manifest import Manifest, newest_version, read_manifest
 from tf_transformer.tasks.translate import Hypothesis
 
 TEXTS_AT_ONCE = 64

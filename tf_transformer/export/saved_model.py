@@ -20,11 +20,8 @@ import tensorflow as tf
 from tf_transformer.errors import ExportError
 from tf_transformer.export.verification import verify
 from tf_transformer.files import sync_folder
-from tf_transformer.manifest import Manifest, write_manifest
-from tf_transformer.run_folder import RunFolder
+from tf_transformer.manifest import Manifest, export_fault, next_version, write_manifest
 from tf_transformer.tasks.translate import Translator
-
-_MOST_DIGITS = 18
 
 
 def export_saved_model(
@@ -45,8 +42,8 @@ def export_saved_model(
         ExportError: When the folder cannot be written or the reloaded model answers differently;
             nothing is left behind then.
     """
-    if RunFolder(folder).exists():
-        raise ExportError(f"{folder}: is the folder of a run; name another one for the export")
+    if fault := export_fault(folder):
+        raise ExportError(fault)
     version, is_new = next_version(folder), not folder.exists()
     aside = folder / f".{version}.writing"
     try:
@@ -87,40 +84,3 @@ def _save(task: Translator, folder: Path) -> tuple[str, ...]:
         return task.export(folder)
     except tf.errors.OpError as error:  # what TensorFlow says of a disk that is full or cannot be written
         raise OSError(str(error)) from None
-
-
-def next_version(folder: Path) -> int:
-    """One more than the highest number that anything in ``folder`` is called by, 1 where there is none."""
-    if not folder.is_dir():
-        return 1
-    return max((int(path.name) for path in folder.iterdir() if _is_number(path.name)), default=0) + 1
-
-
-def newest_version(folder: Path) -> Path:
-    """The folder of the highest version of an export; ``folder`` itself when it is a version.
-
-    Raises:
-        ExportError: When there is no exported model.
-    """
-    if _is_model(folder):
-        return folder
-    versions = [path for path in folder.glob("*") if _is_number(path.name) and _is_model(path)]
-    if not versions:
-        raise ExportError(f"{folder}: no exported model (a folder with a numbered version) is here")
-    return max(versions, key=lambda path: int(path.name))
-
-
-def is_export(folder: Path) -> bool:
-    """Whether a folder is an exported version, or holds one."""
-    with suppress(ExportError):
-        return newest_version(folder).is_dir()
-    return False
-
-
-def _is_model(folder: Path) -> bool:
-    return (folder / "saved_model.pb").is_file()
-
-
-def _is_number(name: str) -> bool:
-    """Whether a name is a version to TensorFlow Serving, which counts in 64 bits."""
-    return name.isascii() and name.isdecimal() and len(name) <= _MOST_DIGITS

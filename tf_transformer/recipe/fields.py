@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
+from tf_transformer.files import is_utf8
+
 Midway = Literal["free", "logged", "refused"]
 """What a changed value does to a half-done run: taken; taken and logged as an event; refused."""
 
@@ -88,6 +90,8 @@ def _data_file(value: Any, info: ValidationInfo) -> Any:
     if not value or "\0" in value:
         raise PydanticCustomError("text", "must be a file's path, not empty")
     context = info.context or {}
+    if not is_utf8(Path(context.get("folder", ""), value)):
+        raise PydanticCustomError("text", "must have a path in UTF-8: a run writes it down")
     base = Path.cwd() if isinstance(value, CommandLineText) else Path(context.get("folder", Path.cwd()))
     # normpath, not resolve: a link stays the name under which its owner knows the file.
     path = Path(os.path.normpath((base / Path(value).expanduser()).absolute()))

@@ -13,10 +13,11 @@ from tf_transformer.recipe.fields import Section
 from tf_transformer.recipe.overrides import OverrideFault, apply_override
 from tf_transformer.recipe.rules import complete, faults_between
 from tf_transformer.recipe.schema import Recipe
+from tf_transformer.recipe.yaml_tree import MOST_CHARACTERS, TOO_LONG, Tree, YamlFault, read_tree
 from tf_transformer.recipe.yaml_tree import Path as KeyPath
-from tf_transformer.recipe.yaml_tree import Tree, YamlFault, read_tree
 
 _COMMAND_LINE = "command line"
+_MOST_BYTES = 4 * MOST_CHARACTERS
 _SECTIONS: dict[str, type[Section]] = {
     name: field.annotation
     for name, field in Recipe.model_fields.items()
@@ -46,8 +47,11 @@ def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_files: bool 
 
 def _read_file(path: Path) -> Tree:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        return read_tree(text)
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)  # a device would never end
+        if len(content) > _MOST_BYTES:
+            raise YamlFault(TOO_LONG)
+        return read_tree(content.decode("utf-8-sig"))
     except FileNotFoundError:
         raise RecipeError(f"{path}: there is no such recipe") from None
     except IsADirectoryError:

@@ -14,6 +14,7 @@ Path = tuple[str | int, ...]
 """Where a value stands: ``("data", "train", 0, "source")``."""
 
 MOST_CHARACTERS = 1_000_000
+TOO_LONG = f"longer than {MOST_CHARACTERS} characters, which is no recipe"
 MOST_VALUES = 20_000
 MOST_LEVELS = 20
 _TAG = "tag:yaml.org,2002:"
@@ -71,7 +72,7 @@ def read_tree(text: str) -> Tree:
         YamlFault: When it is no YAML, too large, nested too deeply or holds itself.
     """
     if len(text) > MOST_CHARACTERS:
-        raise YamlFault(f"longer than {MOST_CHARACTERS} characters, which is no recipe")
+        raise YamlFault(TOO_LONG)
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

@@ -17,6 +17,7 @@ from tf_transformer.files import (
     folder_fault,
     is_unfinished,
     parse_json,
+    read_file,
     sync_folder,
     write_bytes,
     write_json,
@@ -129,7 +130,7 @@ class RunFolder:
             RunError: Then, or when versions.json cannot be read.
         """
         try:
-            found = parse_json(self.versions_file.read_bytes())["run_format"]
+            found = parse_json(read_file(self.versions_file))["run_format"]
             newer = int(found) > RUN_FORMAT
         except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             raise RunError(f"{self.versions_file}: says no run_format ({error!r})") from None
@@ -229,7 +230,7 @@ class RunFolder:
     def _metric_lines(self) -> list[tuple[bytes, dict[str, Any]]]:
         if not self.metrics_file.exists():
             return []
-        lines = self.metrics_file.read_bytes().split(b"\n")[:-1]
+        lines = read_file(self.metrics_file).split(b"\n")[:-1]
         found = []
         for number, line in enumerate(lines, start=1):
             try:
@@ -251,7 +252,7 @@ class RunFolder:
             RunError: When it cannot be read.
         """
         try:
-            found = parse_json(self.results_file.read_bytes())
+            found = parse_json(read_file(self.results_file))
         except FileNotFoundError:
             return None
         except ValueError as error:
