@@ -29,6 +29,7 @@ FLOORS = [
         "decoding",
         "scores",
         "checkpoints",
+        "moving_average",
         "precision",
         "results",
     },

@@ -154,6 +154,22 @@ def test_the_norm_is_that_of_the_unscaled_gradient_also_when_the_scale_grows() -
     assert model.interval()["gradient_norm_sum"] == pytest.approx(math.sqrt(0.8))
 
 
+def test_a_moving_average_follows_updates_and_nothing_else() -> None:
+    model = training(scaled(initial_scale=1024.0), ema=0.9)
+    start = model.average.weights[0].numpy()
+    step = tf.function(model.train_step)
+    for bad in (batch([[0, 0]]), batch([[2, 3]], INFINITE)):
+        step(bad)
+        np.testing.assert_array_equal(model.average.weights[0].numpy(), start)
+    step(batch([[2]]))  # the first update, whose decay is 2 / 11
+    raw = model.model.logits.numpy()
+    assert np.abs(raw).max() > 0.05
+    np.testing.assert_allclose(model.average.weights[0].numpy(), raw * 9 / 11, rtol=1e-6)
+    assert model.answering is model.average
+    plain = training(keras.optimizers.SGD(1.0))
+    assert plain.answering is plain.model
+
+
 def test_the_rate_counts_updates_not_batches() -> None:
     optimizer = keras.optimizers.SGD(WarmupInverseSqrt(peak=0.3, warmup_steps=3))
     model = training(optimizer)

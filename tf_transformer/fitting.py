@@ -9,7 +9,12 @@ from tf_transformer.beginning import Reset
 from tf_transformer.build.data import EvaluationSet
 from tf_transformer.build.run import set_weights
 from tf_transformer.callbacks.advance import Advance, Interruption, Limits
-from tf_transformer.callbacks.checkpointing import Checkpointing, split_variables, training_variables
+from tf_transformer.callbacks.checkpointing import (
+    Checkpointing,
+    raw_weights,
+    split_variables,
+    training_variables,
+)
 from tf_transformer.callbacks.dev_sets import DevSets
 from tf_transformer.callbacks.health import DivergenceError, Health, HealthRules
 from tf_transformer.callbacks.records import Records
@@ -91,7 +96,9 @@ class Fitting:
             RunError: When the checkpoint is of another model or optimizer; names what does not fit.
         """
         where = str(checkpoint.folder)
-        set_weights(self.model.model, checkpoint.weights, where, self.task.preprocessor)
+        set_weights(self.model.model, raw_weights(checkpoint), where, self.task.preprocessor)
+        if self.model.average is not None:
+            self.model.average.restore(checkpoint.weights)
         for path, variable in training_variables(self.model).items():
             if path not in checkpoint.training:
                 raise RunError(f"{where}: has no {path}, which continuing needs: another optimizer wrote it")
@@ -211,7 +218,7 @@ class Fitting:
     def _validation(self, events: TensorBoardEvents) -> Validation:
         training, evaluation = self.recipe.training, self.recipe.evaluation
         validate = DevSets(
-            self.model.model,
+            self.model.answering,
             self.task,
             self.dev,
             label_smoothing=training.label_smoothing,

@@ -134,13 +134,13 @@ class _Training:
         )
         batches, shares = plan.num_batches(0), plan.padding()
         model = build_transformer(recipe, preprocessor, training.precision)
-        trained = TrainingModel(model, training.label_smoothing)
+        trained = TrainingModel(model, training.label_smoothing, ema=training.ema)
         rate = trained.adjustable(build_schedule(training, recipe.model.hidden_dim, batches))
         trained.compile(optimizer=build_optimizer(training.optimizer, rate, training.precision))
         trained.optimizer.build(model.trainable_variables)
-        # Decoding and validation are in float32, whatever training is in.
-        in_full = training.precision == "float32"
-        decoder = model if in_full else build_transformer(recipe, preprocessor, "float32")
+        # Decoding and validation are in float32 and of averaged weights, whatever training is in and of.
+        same = training.precision == "float32" and training.ema is None
+        decoder = model if same else build_transformer(recipe, preprocessor, "float32")
         self.terminal.say(
             f"{model.count_params():,} parameters · {counted(len(encoded), 'pair')} · "
             f"{counted(batches, 'update')} an epoch · "

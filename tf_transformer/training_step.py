@@ -9,6 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tf_transformer.moving_average import MovingAverage
+
 INTERVAL_SUMS = {
     "loss_sum": "float64",
     "target_tokens": "int64",
@@ -52,12 +54,17 @@ class TrainingModel(keras.Model):
     Args:
         model: A model with ``token_losses(inputs, labels, label_smoothing, training)``: `Transformer`.
         label_smoothing: Probability mass moved from the label to all other classes.
+        ema: Decay of a moving average of the weights; None for none.
+
+    Attributes:
+        average: The moving average, or None.
     """
 
-    def __init__(self, model: keras.Model, label_smoothing: float = 0.0) -> None:
+    def __init__(self, model: keras.Model, label_smoothing: float = 0.0, *, ema: float | None = None) -> None:
         super().__init__(name="training")
         self.model = model
         self.label_smoothing = label_smoothing
+        self.average = None if ema is None else MovingAverage(model, ema)
         self.sums = {
             name: self.add_weight(name=name, shape=(), dtype=dtype, initializer="zeros", trainable=False)
             for name, dtype in INTERVAL_SUMS.items()
@@ -73,6 +80,11 @@ class TrainingModel(keras.Model):
     def adjustable(self, schedule: keras.optimizers.schedules.LearningRateSchedule) -> AdjustableRate:
         """The schedule as ``rate_factor`` and ``rate_start`` of this model, kept in checkpoints, make it."""
         return AdjustableRate(schedule, self.rate_factor, self.rate_start)
+
+    @property
+    def answering(self) -> Any:
+        """What is validated and answers, by its `weights`: the moving average, or the model itself."""
+        return self.average or self.model
 
     def call(self, inputs: dict[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
         return self.model(inputs, training=training)
@@ -93,6 +105,8 @@ class TrainingModel(keras.Model):
         before = tf.identity(self.optimizer.iterations)
         self._apply(gradients, loss, norm, num_tokens)
         taken = tf.cast(tf.identity(self.optimizer.iterations) - before, tf.int64)
+        if self.average is not None:
+            self.average.update(self.optimizer.iterations, taken)
         self._count(inputs, labels, loss, norm / scale, num_tokens, taken)
         return {"loss": loss, "taken": taken}
 

@@ -13,6 +13,7 @@ class Training:
 
     def __init__(self) -> None:
         self.stop_training = False
+        self.average = None
         self.sums = dict.fromkeys(INTERVAL_SUMS, 0.0)
         iterations = keras.Variable(0, dtype="int64", name="iterations")
         self.optimizer = SimpleNamespace(iterations=iterations, learning_rate=0.25, variables=[iterations])

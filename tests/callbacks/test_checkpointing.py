@@ -9,7 +9,12 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer.build.model import build_optimizer
-from tf_transformer.callbacks.checkpointing import Checkpointing, split_variables, training_variables
+from tf_transformer.callbacks.checkpointing import (
+    Checkpointing,
+    raw_weights,
+    split_variables,
+    training_variables,
+)
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import CheckpointStore, step_name
 from tf_transformer.models import Transformer
@@ -98,6 +103,25 @@ def trained(request: pytest.FixtureRequest) -> Any:
     training.compile(optimizer=build_optimizer(settings, 0.01, precision))
     training.optimizer.build(model.trainable_variables)
     return training
+
+
+def test_averages_answer_and_raw_weights_go_on(tmp_path: Path) -> None:
+    sizes = {"num_layers": 1, "hidden_dim": 4, "intermediate_dim": 6, "num_heads": 2}
+    training = TrainingModel(Transformer(vocabulary_size=11, seed=3, **sizes), ema=0.9)
+    training.compile(optimizer=build_optimizer(Optimizer(), 0.01, "float32"))
+    training.optimizer.build(training.model.trainable_variables)
+    ids = tf.constant([[5, 7, 3], [6, 3, 0]], tf.int32)
+    training.train_step(({"source_ids": ids, "target_ids": ids}, ids))
+    store = CheckpointStore(tmp_path)
+    store.write("a", *split_variables(training))
+    found = store.read("a")
+    raw = raw_weights(found)
+    for weight, average in zip(training.model.weights, training.average.weights, strict=True):
+        np.testing.assert_array_equal(found.weights[weight.path], average.numpy())
+        np.testing.assert_array_equal(raw[weight.path], weight.numpy())
+    assert any((raw[path] != found.weights[path]).any() for path in raw)
+    store.write("b", raw, {})
+    assert raw_weights(store.read("b")).keys() == raw.keys()
 
 
 def test_no_two_variables_share_a_name(trained: Any) -> None:

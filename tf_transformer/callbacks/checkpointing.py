@@ -5,7 +5,10 @@ from typing import Any
 import keras
 
 from tf_transformer.callbacks.state import TrainingState
-from tf_transformer.checkpoints import CheckpointStore, step_name
+from tf_transformer.checkpoints import Arrays, Checkpoint, CheckpointStore, step_name
+
+RAW = "raw/"
+"""Begins the names of raw weights in ``training.npz``, where ``weights.npz`` holds averages of them."""
 
 
 class Checkpointing(keras.callbacks.Callback):
@@ -60,10 +63,20 @@ def split_variables(training_model: Any) -> tuple[dict[str, Any], dict[str, Any]
 
     Returns:
         ``weights`` and ``training``, NumPy arrays by variable path; ``training`` holds the optimizer
-        (and loss scale), the dropout seeds and the sums of the running interval.
+        (and loss scale), the dropout seeds and the sums of the running interval. With a moving average
+        that is what ``weights`` are, since they answer; ``training`` then also holds the raw ones.
     """
-    weights = {variable.path: variable.numpy() for variable in training_model.model.weights}
-    return weights, {name: variable.numpy() for name, variable in training_variables(training_model).items()}
+    raw = {variable.path: variable.numpy() for variable in training_model.model.weights}
+    training = {name: variable.numpy() for name, variable in training_variables(training_model).items()}
+    if training_model.average is None:
+        return raw, training
+    return training_model.average.by_path(), training | {RAW + path: array for path, array in raw.items()}
+
+
+def raw_weights(checkpoint: Checkpoint) -> Arrays:
+    """The weights that training goes on from, by path; no moving average of them."""
+    raw = {path: array for path, array in checkpoint.training.items() if path.startswith(RAW)}
+    return {path.removeprefix(RAW): array for path, array in raw.items()} or checkpoint.weights
 
 
 def training_variables(training_model: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ class DevSets:
     """Measures the model in training on each dev set.
 
     Args:
-        trained: The model in training, in any precision.
+        trained: The model in training, in any precision, or what else has its weights as ``weights``.
         task: The translator that measures, in float32; its model is ``trained`` itself where that is
             float32 too, else it takes over its weights each time.
         sets: Dev sets; the first one's figures are ``val_…``, another one's ``val_<name>_…``.

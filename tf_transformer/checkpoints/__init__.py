@@ -5,8 +5,9 @@
     checkpoints/
       index.json               which steps are kept, which is best, which is last
       step-00001000/
-        weights.npz            the model's weights, by variable path
-        training.npz           optimizer, loss scale, dropout seeds, sums of the running interval
+        weights.npz            the weights that answer, by variable path
+        training.npz           optimizer, loss scale, dropout seeds, sums of the running interval; with a
+                               moving average, the weights that training goes on from
         state.json             step, position in the data, clock, SHA-256 of the two files above
       average/
         weights.npz state.json

@@ -253,6 +253,11 @@ class Training(Section):
     average: Annotated[Whole, Field(ge=0, le=1000)] = key(
         0, "Last kept checkpoints averaged when training ends; 0 for none.", midway="free"
     )
+    ema: Rate | None = key(
+        None,
+        "Decay of a moving average of the weights, such as 0.999, which is what answers; null for none.",
+        midway="logged",
+    )
     early_stopping: EarlyStopping | None = key(
         None, "Stop when validation gets no better; null for never.", midway="free"
     )
