@@ -30,7 +30,7 @@ SMALL = (
     "training.schedule.warmup_steps=5",
     "decoding.beam=1",
 )
-OPTIONS = ("training.ema=0.8",)
+OPTIONS = ("training.ema=0.8", "training.r_drop=2")
 TIMING = ("seconds", "target_tokens_per_second", "source_tokens_per_second")
 
 

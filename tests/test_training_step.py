@@ -33,7 +33,12 @@ class Toy(keras.Model):
         return tf.broadcast_to(logits, shape)
 
     def token_losses(
-        self, inputs: dict[str, tf.Tensor], labels: tf.Tensor, label_smoothing: float, training: bool
+        self,
+        inputs: dict[str, tf.Tensor],
+        labels: tf.Tensor,
+        label_smoothing: float,
+        training: bool,
+        r_drop: float | None,
     ) -> tf.Tensor:
         return smoothed_cross_entropy(labels, self(inputs, training=training), label_smoothing)
 
@@ -168,6 +173,25 @@ def test_a_moving_average_follows_updates_and_nothing_else() -> None:
     assert model.answering is model.average
     plain = training(keras.optimizers.SGD(1.0))
     assert plain.answering is plain.model
+
+
+def test_r_drop_without_dropout_is_the_same_update_of_the_same_tokens() -> None:
+    from tf_transformer.models import Transformer
+
+    labels = tf.constant([[5, 7, 11, 3], [3, 0, 0, 0], [6, 6, 3, 0]], tf.int32)
+    inputs = {"source_ids": labels[:, :3], "target_ids": tf.constant([[2, 5, 7, 11]] * 3, tf.int32)}
+    sizes = {"num_layers": 1, "hidden_dim": 8, "intermediate_dim": 16, "num_heads": 2, "dropout": 0.0}
+    sums, weights = [], []
+    for r_drop in (None, 5.0):
+        transformer = Transformer(vocabulary_size=13, seed=3, **sizes)
+        model = training(keras.optimizers.SGD(0.5), transformer, label_smoothing=0.1, r_drop=r_drop)
+        model.train_step((inputs, labels))
+        sums.append(model.interval())
+        weights.append([weight.numpy() for weight in transformer.weights])
+    for one, other in zip(*weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    assert sums[0]["target_tokens"] == 8 and sums[0]["target_positions"] == 12
+    assert sums[1] == pytest.approx(sums[0], rel=1e-5)
 
 
 def test_the_rate_counts_updates_not_batches() -> None:

@@ -52,18 +52,28 @@ class TrainingModel(keras.Model):
     """A model and its training step, for ``compile(optimizer=…)`` and ``fit``.
 
     Args:
-        model: A model with ``token_losses(inputs, labels, label_smoothing, training)``: `Transformer`.
+        model: A model with ``token_losses`` like that of `Transformer`.
         label_smoothing: Probability mass moved from the label to all other classes.
+        r_drop: Weight of the disagreement of two passes with other dropouts, part of the loss then; None for
+            one pass.
         ema: Decay of a moving average of the weights; None for none.
 
     Attributes:
         average: The moving average, or None.
     """
 
-    def __init__(self, model: keras.Model, label_smoothing: float = 0.0, *, ema: float | None = None) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        label_smoothing: float = 0.0,
+        *,
+        r_drop: float | None = None,
+        ema: float | None = None,
+    ) -> None:
         super().__init__(name="training")
         self.model = model
         self.label_smoothing = label_smoothing
+        self.r_drop = r_drop
         self.average = None if ema is None else MovingAverage(model, ema)
         self.sums = {
             name: self.add_weight(name=name, shape=(), dtype=dtype, initializer="zeros", trainable=False)
@@ -95,7 +105,9 @@ class TrainingModel(keras.Model):
         num_tokens = tf.math.count_nonzero(labels)
         divisor = tf.cast(tf.maximum(num_tokens, 1), tf.float32)
         with tf.GradientTape() as tape:
-            losses = self.model.token_losses(inputs, labels, self.label_smoothing, training=True)
+            losses = self.model.token_losses(
+                inputs, labels, self.label_smoothing, training=True, r_drop=self.r_drop
+            )
             loss = tf.reduce_sum(losses) / divisor
             scaled_loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled_loss, self.model.trainable_variables)

@@ -255,3 +255,20 @@ def test_token_losses_are_those_of_the_logits(tie_embeddings: str) -> None:
     labels = np.array([[5, 7, 3, 0, 0], [12, 4, 4, 9, 3]], "int32")
     expected = smoothed_cross_entropy(labels, model(INPUTS), 0.1)
     np.testing.assert_allclose(model.token_losses(INPUTS, labels, 0.1), expected, atol=1e-5)
+
+
+def test_r_drop_compares_two_dropouts_of_one_batch() -> None:
+    labels = np.array([[5, 7, 3, 0, 0], [12, 4, 4, 9, 3]], "int32")
+    ours, other = (small(dropout=0.3, seed=5) for _ in range(2))
+    twice = {name: np.concatenate([ids, ids]) for name, ids in INPUTS.items()}
+    logits = ops.convert_to_numpy(other(twice, training=True))  # the same seeds draw the same dropouts
+    first, second = (part - np.log(np.exp(part).sum(-1, keepdims=True)) for part in np.split(logits, 2))
+    divergence = ((np.exp(first) - np.exp(second)) * (first - second)).sum(-1) / 2
+    entropies = smoothed_cross_entropy(np.concatenate([labels] * 2), logits, 0.1)
+    expected = (entropies[:2] + entropies[2:]) / 2 + 5 / 2 * divergence * (labels != 0)
+    losses = ours.token_losses(INPUTS, labels, 0.1, training=True, r_drop=5.0)
+    np.testing.assert_allclose(losses, expected, atol=1e-5)
+    assert divergence.min() > 0.01
+    # Passes that agree: nothing is added.
+    plain = ours.token_losses(INPUTS, labels, 0.1)
+    np.testing.assert_allclose(ours.token_losses(INPUTS, labels, 0.1, r_drop=5.0), plain, atol=1e-5)

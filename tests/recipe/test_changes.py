@@ -113,6 +113,8 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "training.divergence.restores": ("free", [], "training.divergence.restores=7"),
     "training.keep": ("free", [], "training.keep=7"),
     "training.average": ("free", [], "training.average=3"),
+    "training.r_drop": ("logged", [], "training.r_drop=5"),
+    "training.ema": ("logged", [], "training.ema=0.9"),
     "training.early_stopping.metric": ("free", ["training.early_stopping={}"], "training.early_stopping.metric=loss"),
     "training.early_stopping.patience": ("free", ["training.early_stopping={}"], "training.early_stopping.patience=7"),
     "decoding.beam": ("free", [], "decoding.beam=9"),

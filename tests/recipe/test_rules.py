@@ -136,6 +136,14 @@ def test_warnings(folder: Path, override: str, warning: str) -> None:
     assert warning in warnings_of(load_recipe(Path("recipe.yaml"), [override]))
 
 
+def test_r_drop_without_dropout_is_warned_of(folder: Path) -> None:
+    overrides = ["training.schedule.warmup_steps=7", "training.r_drop=5"]
+    assert warnings_of(load_recipe(Path("recipe.yaml"), overrides)) == []
+    assert warnings_of(load_recipe(Path("recipe.yaml"), [*overrides, "model.dropout=0"])) == [
+        "training.r_drop compares two dropouts, and there is none: all of model's are 0"
+    ]
+
+
 def test_short_limits_for_bytes_are_warned_of(folder: Path) -> None:
     recipe = load_recipe(
         Path("recipe.yaml"),

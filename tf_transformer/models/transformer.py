@@ -13,6 +13,7 @@ from tf_transformer.layers.positional_encoding import PositionalEncoding
 from tf_transformer.models.arguments import chosen_ties, padded_ids, two_sides, vocabulary_sizes
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.checks import check_same_sizes
+from tf_transformer.ops.consistency import consistent_cross_entropy
 from tf_transformer.ops.masks import causal_mask, padding_mask
 from tf_transformer.ops.projected_cross_entropy import projected_cross_entropy
 from tf_transformer.presets import PAD_ID
@@ -218,6 +219,7 @@ class Transformer(keras.Model):
         labels: Tensor,
         label_smoothing: float = 0.0,
         training: bool | None = None,
+        r_drop: float | None = None,
     ) -> Tensor:
         """`smoothed_cross_entropy(labels, self(inputs))` at less cost, for a training step.
 
@@ -226,13 +228,21 @@ class Transformer(keras.Model):
             labels: Integer tensor `[B, T]`, 0 where a position does not count.
             label_smoothing: Share of the target that is spread over all tokens but padding.
             training: Whether to drop out.
+            r_drop: Weight of R-Drop's disagreement between two passes, the second one beside the first in a
+                batch of twice the size (see `consistent_cross_entropy`); None for one pass without it.
 
         Returns:
-            The cross-entropy of each label in nats, float32 `[B, T]`.
+            The cross-entropy of each label in nats, float32 `[B, T]`; with `r_drop` the mean of both
+            passes', and their disagreement.
         """
+        if r_drop is not None:
+            inputs = {name: ops.concatenate([ids, ids]) for name, ids in inputs.items()}
         source_ids, target_ids = two_sides(inputs)
         states, _ = self._decode(target_ids, self.encode(source_ids, training), training)
-        return projected_cross_entropy(labels, states, self.output_embedding.table, label_smoothing, PAD_ID)
+        table = self.output_embedding.table
+        if r_drop is not None:
+            return consistent_cross_entropy(labels, states, table, r_drop, label_smoothing, PAD_ID)
+        return projected_cross_entropy(labels, states, table, label_smoothing, PAD_ID)
 
     def _decode(
         self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None

@@ -85,7 +85,7 @@ def _values(
             upstream = ops.expand_dims(args[-1] if upstream is None else upstream, -1)  # [N, 1]
             weighted = exact * upstream
             if chunk is None:
-                by_states, by_table = _push_back(kept, kernel, ops.cast(weighted, dtype))
+                by_states, by_table = push_back(kept, kernel, ops.cast(weighted, dtype))
             else:
                 by_states, by_table = _push_back_in_chunks(
                     labels, states, kernel, sharp, ops.cast(weighted, dtype), chunk
@@ -117,7 +117,7 @@ def _score(labels: Tensor, states: Tensor, kernel: Tensor, sharp: float) -> tupl
     return log_sum_exp(project, label_logits, label_probabilities) - sharp * label_logits, kept
 
 
-def _push_back(kept: Tensor, kernel: Tensor, weighted: Tensor) -> tuple[Tensor, Tensor]:
+def push_back(kept: Tensor, kernel: Tensor, weighted: Tensor) -> tuple[Tensor, Tensor]:
     """g E, [N, D], and g^T h, [V, D], in float32; `weighted` is h times what the loss hands back."""
     by_states = ops.cast(ops.matmul(kept, kernel), "float32")
     return by_states, ops.cast(ops.matmul(ops.transpose(kept), weighted), "float32")
@@ -143,7 +143,7 @@ def _push_back_in_chunks(
 
     def body(index: Tensor, by_states: Tensor, by_table: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         result, kept = _score(ops.take(labels, index, 0), ops.take(states, index, 0), kernel, sharp)
-        part, whole = _push_back(kept, kernel, ops.take(weighted, index, 0))
+        part, whole = push_back(kept, kernel, ops.take(weighted, index, 0))
         return _after(index, result), _put(by_states, index, part), by_table + whole
 
     start = (_first(), ops.zeros(ops.shape(states), "float32"), ops.zeros(kernel.shape, "float32"))

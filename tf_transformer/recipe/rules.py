@@ -65,6 +65,9 @@ def warnings_of(recipe: Recipe) -> list[str]:
             f"training.validate_every ({training.validate_every}) is more than training.steps "
             f"({training.steps}): validation runs only once, at the end"
         )
+    model = recipe.model
+    if training.r_drop and not (model.dropout or model.attention_dropout or model.activation_dropout):
+        found.append("training.r_drop compares two dropouts, and there is none: all of model's are 0")
     if (
         recipe.text.tokenizer == "bytes"
         and min(recipe.data.max_source_length, recipe.data.max_target_length) < 100

@@ -253,6 +253,11 @@ class Training(Section):
     average: Annotated[Whole, Field(ge=0, le=1000)] = key(
         0, "Last kept checkpoints averaged when training ends; 0 for none.", midway="free"
     )
+    r_drop: Annotated[float, Field(gt=0, le=1000)] | None = key(
+        None,
+        "R-Drop's alpha, such as 5: two dropouts of each batch must agree, at twice the cost; null for one.",
+        midway="logged",
+    )
     ema: Rate | None = key(
         None,
         "Decay of a moving average of the weights, such as 0.999, which is what answers; null for none.",
