@@ -49,18 +49,20 @@ def _figures(runner: Runner, megaflop: float, ceilings: dict[str, float]) -> dic
 
 
 def ratios(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """How many times as fast each contestant is as each other: the median of the rounds' ratios.
-
-    A machine that slows down for a round slows both; their ratio hardly changes.
-    """
+    """How many times as fast each contestant is as each other."""
     return {
-        row["name"]: {
-            other["name"]: median(a / b for a, b in zip(row["rounds"], other["rounds"], strict=True))
-            for other in rows
-            if other is not row
-        }
-        for row in rows
+        row["name"]: {other["name"]: ratio(row, other) for other in rows if other is not row} for row in rows
     }
+
+
+def ratio(row: dict[str, Any], other: dict[str, Any]) -> float:
+    """The median of the rounds' ratios: a machine that slows down for a round slows both.
+
+    Contestants of different batch sizes have no rounds in common; theirs is the ratio of the medians.
+    """
+    if row["batch"] != other["batch"]:
+        return float(row["tokens_per_second"] / other["tokens_per_second"])
+    return float(median(a / b for a, b in zip(row["rounds"], other["rounds"], strict=True)))
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -93,8 +95,8 @@ def ratio_table(rows: Sequence[dict[str, Any]], peers: Sequence[str]) -> str:
     found = ratios(rows)
     cells = [("times as fast as", *peers)]
     for row in rows:
-        times = [found[row["name"]].get(peer) for peer in peers]
-        cells.append((row["name"], *("-" if ratio is None else f"{ratio:.2f}" for ratio in times)))
+        times = found[row["name"]]
+        cells.append((row["name"], *(f"{times[peer]:.2f}" if peer in times else "-" for peer in peers)))
     return aligned(cells)
 
 

@@ -14,7 +14,8 @@ How to read it:
 
 - tokens/s: real target tokens, end tokens counted, padding not; the median over the rounds, and their range.
   Absolute figures move with the machine. The ratios are what counts: each is the median of the ratios within
-  a round.
+  a round; between contestants of different batch sizes, whose rounds come one race after the other, it is the
+  ratio of their medians.
 - per update, padding, source: real target tokens of a mean update, and the share of padding on the target and
   on the source side. All contestants are told the same padded size. For ours it is the target positions of a
   mean update; the peers bound rows times the longer side, so that their updates are smaller.
@@ -38,6 +39,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import corpus
 import race
@@ -70,18 +72,23 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def contestants(given: argparse.Namespace, folder: Path) -> Iterator[Contestant]:
-    """Everyone who takes part, the ceilings of the machine first."""
-    here, seconds = Path(sys.executable), given.seconds
+def ceilings() -> Iterator[Contestant]:
+    """What the machine reaches at all."""
     for precision in ("float32", "bfloat16"):
         settings = {"size": MATMUL_SIZE, "precision": precision}
-        yield Contestant(f"matmul {precision}", "matmul.py", here, settings, 0, MATMUL_SECONDS)
+        yield Contestant(
+            f"matmul {precision}", "matmul.py", Path(sys.executable), settings, 0, MATMUL_SECONDS
+        )
+
+
+def contestants(given: argparse.Namespace, folder: Path) -> Iterator[Contestant]:
+    """Everyone who takes part, by batch size."""
     first, *larger = given.batch_tokens
-    yield _ours(folder, "ours", first, [], seconds)
-    yield _ours(folder, "ours float32", first, PLAIN, seconds)
+    yield _ours(folder, "ours", first, [], given.seconds)
+    yield _ours(folder, "ours float32", first, PLAIN, given.seconds)
     for text in given.also:
         name, _, keys = text.partition(":")
-        yield _ours(folder, f"ours {name}", first, keys.split(","), seconds)
+        yield _ours(folder, f"ours {name}", first, keys.split(","), given.seconds)
     for precision in ("float32", "mixed_bfloat16"):
         settings = {
             "model": str(folder / "pieces.model"),
@@ -90,22 +97,25 @@ def contestants(given: argparse.Namespace, folder: Path) -> Iterator[Contestant]
             "padded_tokens": first,
             "precision": precision,
         }
-        name = f"keras_nlp {precision.removeprefix('mixed_')}"
-        yield Contestant(name, "keras_nlp_assembly.py", here, settings, first, seconds)
+        name, here = f"keras_nlp {precision.removeprefix('mixed_')}", Path(sys.executable)
+        yield Contestant(name, "keras_nlp_assembly.py", here, settings, first, given.seconds)
     if given.joeynmt:
         settings = {"folder": str(folder), "padded_tokens": first, "threads": given.threads}
-        yield Contestant("JoeyNMT", "joey_nmt.py", _python(given.joeynmt), settings, first, seconds)
+        yield Contestant("JoeyNMT", "joey_nmt.py", _python(given.joeynmt), settings, first, given.seconds)
     if given.opennmt:
         yield _opennmt(folder, "OpenNMT-tf", first, given)
     for batch in larger:
-        yield _ours(folder, f"ours, {batch}", batch, [], seconds)
+        yield _ours(folder, f"ours, {batch}", batch, [], given.seconds)
         if given.opennmt:
             yield _opennmt(folder, f"OpenNMT-tf, {batch}", batch, given)
 
 
-def is_chosen(contestant: Contestant, only: list[str]) -> bool:
-    """Whether it takes part; the ceilings always do."""
-    return not only or contestant.name in only or contestant.batch == 0
+def chosen(everyone: list[Contestant], only: list[str]) -> list[Contestant]:
+    """Those that were asked for."""
+    names = [one.name for one in everyone]
+    if unknown := [name for name in only if name not in names]:
+        raise SystemExit(f"--only takes names of {names}. Received: {unknown}")
+    return [one for one in everyone if not only or one.name in only]
 
 
 def _ours(folder: Path, name: str, batch: int, overrides: list[str], seconds: float) -> Contestant:
@@ -140,6 +150,16 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, load before the run {os.getloadavg()[0]:.1f}"
 
 
+def heats(given: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any]]:
+    """One race for each batch size, since all processes together might not fit in memory; all figures."""
+    everyone = chosen(list(contestants(given, folder)), given.only)
+    for batch in sorted({one.batch for one in everyone}):
+        field = [*ceilings(), *(one for one in everyone if one.batch == batch)]
+        runners = [Runner(one, folder, given.threads) for one in field]
+        race.run(runners, given.rounds, say)
+        yield from figures(runners, given.megaflop)
+
+
 def main() -> None:
     """Prepares, races, prints."""
     given, where = arguments(), machine()
@@ -148,10 +168,7 @@ def main() -> None:
         folder = (given.work or Path(temporary)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         corpus.prepare(given.source, given.target, given.pieces, folder)
-        chosen = [one for one in contestants(given, folder) if is_chosen(one, given.only)]
-        runners = [Runner(one, folder, given.threads) for one in chosen]
-        race.run(runners, given.rounds, say)
-    rows = figures(runners, given.megaflop)
+        rows = list(heats(given, folder))
     peers = [row["name"] for row in rows if not row["name"].startswith("ours")]
     print(
         f"{where}; {given.threads} threads, {given.batch_tokens[0]} padded tokens an update unless named, "
