@@ -141,6 +141,7 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
     [
         ("PROGRAM schema >&-", 1, "", "standard output: is closed\n"),
         ("PROGRAM predict run < file >&-", 1, "", "standard output: is closed\n"),
+        ("PROGRAM predict run <&-", 1, "", "standard input: is closed\n"),
         ("PROGRAM check nowhere.yaml <&- >&- 2>&-", 2, "", ""),
         ("PROGRAM recipe 2>&- | head -n 1; exit ${PIPESTATUS[0]}", 0, "# A complete recipe. Keys that", ""),
     ],

@@ -59,7 +59,7 @@ def test_what_may_change_midway_is_taken_and_logged(run: Path, copy: Path, capsy
     logged = dict(detail.split(": ", 1) for event, detail in events(copy) if event == "recipe changed")
     assert logged["model.dropout"] == "0.1 in the run, 0.3 now"
     assert logged["training.schedule.peak"] == "0.001 in the run, 0.01 now"
-    assert logged["data.train.1.weight"] == "(absent) in the run, 1.0 now"
+    assert logged["data.train.1.weight"] == "(absent) in the run, 1 now"
     assert yaml.safe_load((copy / "recipe.yaml").read_text())["model"]["dropout"] == 0.3
 
 

@@ -177,7 +177,7 @@ def test_a_change_names_key_and_both_values(folder: Path) -> None:
         "training.schedule.name: inverse_sqrt in the run, noam now",
         "training.schedule.peak: 0.001 in the run, (absent) now",
         "training.schedule.warmup_steps: 1000 in the run, 4000 now",
-        "training.schedule.scale: (absent) in the run, 1.0 now",
+        "training.schedule.scale: (absent) in the run, 1 now",
     ]
 
 

@@ -30,6 +30,7 @@ def reading(path: Path | None) -> Iterator[Iterator[list[str]]]:
     with ExitStack() as stack:
         if path is None:
             stream: IO[bytes] | Any = sys.stdin.buffer
+            stream.read(0)  # fails now where stdin is closed
         elif _is_gzip(path):
             stream = stack.enter_context(gzip.open(path, "rb"))
         else:

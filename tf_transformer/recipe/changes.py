@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tf_transformer.recipe.faults import number
 from tf_transformer.recipe.fields import Midway, Section
 from tf_transformer.recipe.keys import ordered_fields, schema_keys, schema_path
 from tf_transformer.recipe.schema import Recipe
@@ -48,7 +49,7 @@ class Change:
         return isinstance(self.old, FileContent) and isinstance(self.new, FileContent)
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.old} in the run, {self.new} now"
+        return f"{self.key}: {number(self.old)} in the run, {number(self.new)} now"
 
 
 @dataclass(frozen=True)
