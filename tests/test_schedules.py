@@ -202,6 +202,11 @@ def test_saved_model_goes_on_with_the_next_rate(tmp_path):
         (lambda: WarmupInverseSqrt(5, warmup_steps=9, scale=0), r"`scale` must be .* than 0\. Received: 0"),
         (lambda: Constant(-0.1), r"`peak` must be a finite number greater than 0\. Received: -0\.1"),
         (lambda: Constant(math.nan), r"`peak` must be a finite number greater than 0\. Received: nan"),
+        (lambda: Constant(1e300), r"`peak` must be a finite number greater than 0\. Received: 1e\+300"),
+        (
+            lambda: ExponentialDecay(1, decay_rate=0.5, staircase="no"),
+            r"`staircase` must be True or False\. Received: 'no'",
+        ),
         (lambda: Constant("0.1"), r"`peak` must be a number\. Received: '0\.1'"),
         (lambda: Constant(0.1, warmup_steps=True), r"`warmup_steps` must be a number\. Received: True"),
         (lambda: Constant(0.1, warmup_steps=-1), r"`warmup_steps` .* at least 0\. Received: -1"),

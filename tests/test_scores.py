@@ -1,5 +1,7 @@
 """Scores are sacreBLEU's own, of the text as it is."""
 
+from typing import Any
+
 import pytest
 import sacrebleu
 
@@ -43,3 +45,25 @@ def test_counts_must_agree() -> None:
         score_translations(["a", "b"], [["a"]])
     with pytest.raises(ValueError, match="0 hypotheses"):
         exact_match([], [[]])
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "references", "message"),
+    [
+        ("ab", ["cd"], r"`hypotheses` must be a list of strings\. Received: one string, 'ab'"),
+        (["a", "b"], ["cd", "ef"], r"`references` must be a list of strings\. Received: one string, 'cd'"),
+        (["a"], "b", r"`references` must be a list of lists of strings\. Received: one string"),
+        (["a"], [[None]], r"`references` must be a list of strings\. Received: NoneType at place 0"),
+    ],
+)
+def test_letters_are_not_taken_for_lines(hypotheses: Any, references: Any, message: str) -> None:
+    for measure in (score_translations, exact_match):
+        with pytest.raises(TypeError, match=message):
+            measure(hypotheses, references)
+
+
+def test_options_out_of_range() -> None:
+    with pytest.raises(ValueError, match=r"`tokenize` must be one of 13a, zh, .*Received: 'x'"):
+        score_translations(["a"], [["a"]], tokenize="x")
+    with pytest.raises(ValueError, match=r"`bootstrap` must be at least 1\. Received: -5"):
+        score_translations(["a"], [["a"]], bootstrap=-5)

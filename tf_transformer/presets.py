@@ -13,6 +13,8 @@ MOST_HYPOTHESES: Final = 1000
 """The widest beam that a search may be asked for."""
 LONGEST_ANSWER: Final = 10**6
 """The most pieces of an answer that a search may be asked for."""
+GREATEST_WEIGHT: Final = 1000
+"""The most times that an epoch may take a corpus."""
 
 
 class ModelSizes(TypedDict):

@@ -13,6 +13,8 @@ import keras
 from keras import ops
 
 Tensor = Any
+_LARGEST = 3.4e38
+"""About the largest float32, in which rates are computed."""
 
 
 class _Schedule(keras.optimizers.schedules.LearningRateSchedule):
@@ -208,7 +210,9 @@ class ExponentialDecay(_Schedule):
         if self.decay_rate > 1.0:
             raise ValueError(f"`decay_rate` must be at most 1. Received: {decay_rate!r}")
         self.decay_steps = _count("decay_steps", decay_steps, minimum=1)
-        self.staircase = bool(staircase)
+        if not isinstance(staircase, bool):
+            raise ValueError(f"`staircase` must be True or False. Received: {staircase!r}")
+        self.staircase = staircase
 
     def factor_after_warmup(self, update: Tensor) -> Tensor:
         periods = ops.maximum(update - 1.0 - self.warmup_steps, 0.0) / self.decay_steps
@@ -264,7 +268,7 @@ def _number(name: str, value: Any) -> float:
 
 def _positive(name: str, value: Any) -> float:
     number = _number(name, value)
-    if not (number > 0.0 and math.isfinite(number)):
+    if not 0.0 < number <= _LARGEST:
         raise ValueError(f"`{name}` must be a finite number greater than 0. Received: {value!r}")
     return number
 

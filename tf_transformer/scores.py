@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tf_transformer.arguments import list_of_strings, whole_number
+
 TOKENIZERS = ("13a", "zh", "char", "intl", "none", "flores101", "flores200")
 """The names of sacreBLEU's tokenizers that ``evaluation.tokenize`` takes."""
 
@@ -41,11 +43,16 @@ def score_translations(
         bootstrap: Resamples of the interval.
 
     Raises:
-        ValueError: When the numbers of hypotheses and references differ, or there are none.
+        TypeError: When hypotheses or references are no lists of strings.
+        ValueError: When the numbers of hypotheses and references differ, there are none, or ``tokenize`` is
+            unknown.
     """
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     _check(hypotheses, references)
+    if tokenize not in TOKENIZERS:
+        raise ValueError(f"`tokenize` must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}")
+    bootstrap = whole_number("bootstrap", bootstrap, 1)
     # Text tokenized beforehand is meant here; sacreBLEU would otherwise warn about it.
     bleu = BLEU(tokenize=tokenize, force=tokenize == "none")
     chrf = CHRF()
@@ -81,7 +88,10 @@ def exact_match(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) 
 
 
 def _check(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    counts = [len(reference) for reference in references]
+    list_of_strings("hypotheses", hypotheses)
+    if isinstance(references, str | bytes):
+        raise TypeError("`references` must be a list of lists of strings. Received: one string")
+    counts = [len(list_of_strings("references", reference)) for reference in references]
     if not hypotheses or not counts or any(count != len(hypotheses) for count in counts):
         raise ValueError(
             "Each reference set must have one line for each hypothesis, and there must be at least one. "

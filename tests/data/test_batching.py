@@ -1,13 +1,17 @@
 """The batch plan: every row once an epoch, within the budget, few shapes, little padding, the same always."""
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from tf_transformer.data.batching import Batch, BatchPlan
+from tf_transformer.presets import GREATEST_WEIGHT
+from tf_transformer.recipe.entries import TrainFiles
 
 
 def _like_captions(rows: int = 11_003) -> dict[str, np.ndarray]:
@@ -141,12 +145,36 @@ def test_many_rows_are_planned_from_a_sample(monkeypatch: pytest.MonkeyPatch) ->
         ({"seed": -1}, "`seed` must be at least 0. Received: -1"),
         ({"max_shapes": 0}, "`max_shapes` must be at least 1. Received: 0"),
         ({"corpora": [0]}, "`corpora` must have an entry for each of 2 rows. Received: 1"),
-        ({"weights": [-1]}, r"each of 1 corpora a number of at least 0. Received: \[-1\]"),
-        ({"corpora": [0, 1], "weights": [1]}, r"each of 2 corpora a number of at least 0. Received: \[1\]"),
-        ({"weights": [0]}, r"`weights` must be above 0 for a corpus that has rows. Received: \[0\]"),
+        (
+            {"lengths": {"source": [2.0], "target": [3]}},
+            "must be whole numbers, one a row. Received: float64",
+        ),
+        ({"lengths": {"target": [[2, 3]]}}, "must be whole numbers, one a row. Received: int64, 2 axes"),
+        ({"batch_tokens": 7.5}, "`batch_tokens` must be a whole number, at least 1. Received: 7.5"),
+        ({"seed": None}, "`seed` must be a whole number, at least 0. Received: None"),
+        ({"max_shapes": "8"}, "`max_shapes` must be a whole number, at least 1. Received: '8'"),
+        ({"corpora": [0, -1]}, r"`corpora` must be whole numbers, at least 0. Received: \[0, -1\]"),
+        ({"corpora": [0, 0.5]}, r"`corpora` must be whole numbers, at least 0. Received: \[0.0, 0.5\]"),
+        ({"weights": [-1]}, "`weights` must be a finite number, at least 0. Received: -1"),
+        ({"weights": ["1"]}, "`weights` must be a finite number, at least 0. Received: '1'"),
+        ({"weights": [1e9]}, r"each of 1 corpora a number from 0 to 1000. Received: \[1000000000.0\]"),
+        (
+            {"corpora": [0, 1], "weights": [1]},
+            r"each of 2 corpora a number from 0 to 1000. Received: \[1.0\]",
+        ),
+        ({"weights": [0]}, r"`weights` must be above 0 for a corpus that has rows. Received: \[0.0\]"),
     ],
 )
 def test_wrong_arguments_are_refused(change: dict[str, object], rule: str) -> None:
     arguments = {"lengths": {"source": [2, 3], "target": [3, 5]}, "batch_tokens": 7} | change
-    with pytest.raises(ValueError, match=rule):
+    with pytest.raises((TypeError, ValueError), match=rule):
         BatchPlan(**arguments)  # type: ignore[arg-type]
+
+
+def test_the_recipe_has_the_same_limit(tmp_path: Path) -> None:
+    entry = {side: str(tmp_path / side) for side in ("source", "target")}
+    for file in entry.values():
+        Path(file).touch()
+    assert TrainFiles(**entry, weight=GREATEST_WEIGHT).weight == GREATEST_WEIGHT
+    with pytest.raises(ValidationError, match="less than or equal to 1000"):
+        TrainFiles(**entry, weight=GREATEST_WEIGHT + 1)

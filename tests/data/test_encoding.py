@@ -56,6 +56,9 @@ def test_wrong_encoders_are_refused() -> None:
         encode(corpus, {"label": _digits})
     with pytest.raises(ValueError, match=r"'source' must return a row for each text. Received: 1 rows for 2"):
         encode(corpus, {"source": lambda strings: _digits(strings[:1])})
+    for wrong, received in ((tf.zeros([2, 3]), "EagerTensor of float32"), ([[1], [2]], "list")):
+        with pytest.raises(TypeError, match=f"'source' must return ragged integers. Received: {received}"):
+            encode(corpus, {"source": lambda _, wrong=wrong: wrong})
 
 
 def test_long_rows_are_dropped_whole() -> None:
@@ -93,9 +96,13 @@ def test_wrong_limits_are_refused() -> None:
     encoded = _encoded(["44", "5"], ["5", "666"])
     with pytest.raises(ValueError, match=r"`on_long` must be 'drop' or 'truncate'. Received: 'cut'"):
         limit(encoded, {}, "cut")  # type: ignore[arg-type]
-    for name, most in (("source", 1), ("label", 7)):
-        with pytest.raises(ValueError, match=f"at least 2 positions. Received: '{name}': {most}"):
-            limit(encoded, {name: most})
+    for limits, rule in (
+        ({"source": 1}, r"`max_lengths\['source'\]` must be at least 2. Received: 1"),
+        ({"source": 2.5}, r"`max_lengths\['source'\]` must be a whole number, at least 2. Received: 2.5"),
+        ({"label": 7}, r"`max_lengths` must be of \['source', 'target'\]. Received: 'label'"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=rule):
+            limit(encoded, limits)  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"train: no rows are left of 2 \(source over 2.*: 1, target over 3"):
         limit(encoded, {"source": 2, "target": 3})
 

@@ -86,5 +86,17 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
         read_parallel(files, on_bad_row="warn")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"`files` must name one file for each column. Received: none"):
         read_parallel({})
-    with pytest.raises(ValueError, match="text encoding"):
-        read_parallel(files, encoding="utf-9")
+    for wrong in ("utf-9", None, 5):
+        with pytest.raises(ValueError, match=r"text encoding.*Received: "):
+            read_parallel(files, encoding=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"`encoding` must be for columns of \['source', 't.*\['tgt'\]"):
+        read_parallel(files, encoding={"tgt": "latin-1"})
+
+
+def test_names_that_no_file_can_have(tmp_path: Path) -> None:
+    files = _write(tmp_path, source=b"a\n")
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for name, rule in (("a\0b", "no such file"), ("b" * 5000, "cannot be read"), (loop, "cannot be read")):
+        with pytest.raises(DataError, match=rule):
+            read_parallel({**files, "target": name})

@@ -3,11 +3,11 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
+from tf_transformer.data.plan_arguments import check_plan, corpus_parts
 from tf_transformer.data.shapes import SECOND_WEIGHT, IntArray, ShapeGrid, stratum_edges
 
 Words = np.ndarray[Any, np.dtype[np.uint64]]
@@ -61,6 +61,7 @@ class BatchPlan:
         max_shapes: Most different padded shapes over all epochs.
 
     Raises:
+        TypeError: A number is none, or not whole.
         ValueError: An argument is wrong.
     """
 
@@ -75,7 +76,7 @@ class BatchPlan:
         weights: Sequence[float] | None = None,
         max_shapes: int = 80,
     ) -> None:
-        _check(lengths, batch_tokens, budget_column, seed, max_shapes)
+        check_plan(lengths, batch_tokens, budget_column, seed, max_shapes)
         self.columns = tuple(lengths)
         self.batch_tokens = int(batch_tokens)
         self.seed = int(seed)
@@ -87,7 +88,7 @@ class BatchPlan:
         self._greatest = int(self._first.max()), int(self._second.max())
         self._level = _levels(self._first, self._second)
         self._cost = self._first if budget_column else np.ones_like(self._first)
-        self._parts = _corpus_parts(len(self._first), corpora, weights)
+        self._parts = corpus_parts(len(self._first), corpora, weights)
         self._edges, self._grid = self._best_strata(max_shapes)
         self._recent: dict[int, list[Batch]] = {}
 
@@ -265,38 +266,3 @@ def _levels(first: IntArray, second: IntArray) -> IntArray:
     """
     usual = float(np.quantile(second / first, _USUAL))
     return np.maximum(first, np.ceil(second / usual).astype(np.int64)) if usual else first
-
-
-def _corpus_parts(
-    size: int, corpora: IntArray | None, weights: Sequence[float] | None
-) -> list[tuple[IntArray, Fraction]]:
-    index = np.zeros(size, np.int64) if corpora is None else np.asarray(corpora, np.int64)
-    if len(index) != size:
-        raise ValueError(f"`corpora` must have an entry for each of {size} rows. Received: {len(index)}")
-    count = int(index.max()) + 1
-    chosen = [1.0] * count if weights is None else list(weights)
-    if len(chosen) < count or not all(0 <= weight < np.inf for weight in chosen):
-        raise ValueError(
-            f"`weights` must give each of {count} corpora a number of at least 0. Received: {chosen}"
-        )
-    exact = [Fraction(weight).limit_denominator(1_000_000) for weight in chosen]
-    parts = [(np.flatnonzero(index == at), exact[at]) for at in range(count)]
-    if not any(weight * len(rows) for rows, weight in parts):
-        raise ValueError(f"`weights` must be above 0 for a corpus that has rows. Received: {chosen}")
-    return parts
-
-
-def _check(
-    lengths: Mapping[str, IntArray], batch_tokens: int, budget_column: str | None, seed: int, max_shapes: int
-) -> None:
-    sizes = {name: len(values) for name, values in lengths.items()}
-    if not 1 <= len(sizes) <= 2 or len(set(sizes.values())) != 1 or not next(iter(sizes.values())):
-        raise ValueError(f"`lengths` must be one or two columns of equally many rows. Received: {sizes}")
-    if any(np.min(values) < 1 for values in lengths.values()):
-        raise ValueError("`lengths` must be at least 1. Received: a row of length 0")
-    if budget_column is not None and budget_column not in sizes:
-        raise ValueError(f"`budget_column` must be None or one of {list(sizes)}. Received: {budget_column!r}")
-    least = {"batch_tokens": (batch_tokens, 1), "seed": (seed, 0), "max_shapes": (max_shapes, 1)}
-    for name, (value, lowest) in least.items():
-        if value < lowest:
-            raise ValueError(f"`{name}` must be at least {lowest}. Received: {value}")

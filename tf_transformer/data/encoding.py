@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
+from tf_transformer.arguments import whole_number
 from tf_transformer.data.report import CorpusReport, Finding
 from tf_transformer.data.sources import Corpus
 from tf_transformer.errors import DataError
@@ -64,6 +65,7 @@ def encode(
         The encoded corpus, row for row. Its report notes rows with unknown tokens.
 
     Raises:
+        TypeError: An encoder returns something else.
         ValueError: An encoder has no column, or returns another number of rows than it got.
     """
     columns: dict[str, tf.RaggedTensor] = {}
@@ -87,6 +89,8 @@ def _encode_column(
     def ids_of(start: int) -> tuple[np.ndarray[Any, np.dtype[np.int32]], IntArray]:
         batch = texts[start : start + _LINES_AT_ONCE]
         ids = encoder(tf.constant(batch, tf.string))
+        if not isinstance(ids, tf.RaggedTensor) or not ids.dtype.is_integer:
+            raise TypeError(f"The encoder of {name!r} must return ragged integers. Received: {_kind(ids)}")
         sizes = ids.row_lengths().numpy().astype(np.int64)
         if len(sizes) != len(batch):
             raise ValueError(
@@ -100,6 +104,10 @@ def _encode_column(
         parts = list(pool.map(ids_of, range(0, len(texts), _LINES_AT_ONCE)))
     values = np.concatenate([np.zeros(0, np.int32), *(part[0] for part in parts)])
     return values, np.concatenate([np.zeros(0, np.int64), *(part[1] for part in parts)])
+
+
+def _kind(ids: Any) -> str:
+    return f"{type(ids).__name__} of {ids.dtype.name}" if hasattr(ids, "dtype") else type(ids).__name__
 
 
 def _ragged(values: np.ndarray[Any, np.dtype[np.int32]], sizes: IntArray) -> tf.RaggedTensor:
@@ -168,11 +176,9 @@ def limit(
     if on_long not in ("drop", "truncate"):
         raise ValueError(f"`on_long` must be 'drop' or 'truncate'. Received: {on_long!r}")
     for name, most in max_lengths.items():
-        if name not in encoded.lengths or most < 2:
-            raise ValueError(
-                f"`max_lengths` must give columns of {sorted(encoded.lengths)} at least 2 positions. "
-                f"Received: {name!r}: {most}"
-            )
+        if name not in encoded.lengths:
+            raise ValueError(f"`max_lengths` must be of {sorted(encoded.lengths)}. Received: {name!r}")
+        whole_number(f"max_lengths[{name!r}]", most, 2)
     sizes = {name: ids.row_lengths().numpy() for name, ids in encoded.columns.items()}
     too_long = {name: encoded.lengths[name] > most for name, most in max_lengths.items()}
     long = {f"{name} over {max_lengths[name]} positions": found for name, found in too_long.items()}

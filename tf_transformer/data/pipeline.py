@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tf_transformer.arguments import whole_number
 from tf_transformer.data.batching import Batch, BatchPlan
 from tf_transformer.data.encoding import EncodedCorpus, encode, limit, merge, token_warnings
 from tf_transformer.data.shapes import IntArray
@@ -43,8 +44,8 @@ class Position:
     batch: int = 0
 
     def __post_init__(self) -> None:
-        if self.epoch < 0 or self.batch < 0:
-            raise ValueError(f"`epoch` and `batch` must be at least 0. Received: {self.epoch}, {self.batch}")
+        for name in ("epoch", "batch"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
 
     def advance(self, plan: BatchPlan, batches: int = 1) -> "Position":
         """The position some batches later.
@@ -68,7 +69,7 @@ class Position:
     @classmethod
     def from_json(cls, values: Mapping[str, int]) -> "Position":
         """The position that `to_json` wrote."""
-        return cls(int(values["epoch"]), int(values["batch"]))
+        return cls(values["epoch"], values["batch"])
 
 
 def training_dataset(
@@ -153,11 +154,9 @@ def evaluation_batches(encoded: EncodedCorpus, batch_tokens: int, assemble: Asse
     Raises:
         ValueError: `batch_tokens` is less than 1, or the corpus is empty.
     """
-    if batch_tokens < 1 or not len(encoded):
-        raise ValueError(
-            f"`batch_tokens` must be at least 1 and `encoded` not empty. "
-            f"Received: {batch_tokens}, {len(encoded)} rows"
-        )
+    batch_tokens = whole_number("batch_tokens", batch_tokens, 1)
+    if not len(encoded):
+        raise ValueError("`encoded` must not be empty. Received: 0 rows")
     names = list(encoded.lengths)
     longest = np.max([encoded.lengths[name] for name in names], axis=0)
     order = np.lexsort((*(-encoded.lengths[name] for name in names), -longest))

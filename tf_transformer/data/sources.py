@@ -1,7 +1,8 @@
 """Corpora from text files and tables, row by row as they are, or an error that names file and line."""
 
+import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -83,12 +84,12 @@ def read_parallel(
     if not files:
         raise ValueError("`files` must name one file for each column. Received: none")
     paths = {column: Path(file) for column, file in files.items()}
+    encodings = _encodings(paths, encoding)
     _refuse_twice(paths)
     columns: dict[str, list[str]] = {}
     readers: dict[str, LineReader] = {}
     for column, path in paths.items():
-        asked = encoding if isinstance(encoding, str) else encoding.get(column, "utf-8")
-        readers[column] = LineReader(path, asked)
+        readers[column] = LineReader(path, encodings[column])
         columns[column] = list(readers[column])
         _refuse_empty(readers[column])
     _refuse_unequal({reader.path: reader.count for reader in readers.values()})
@@ -201,10 +202,22 @@ def _check_columns(columns: Mapping[str, str | int], kind: str) -> None:
         raise ValueError(f"`columns` must name each column of the table once. Received: {wanted}")
 
 
+def _encodings(columns: Collection[str], encoding: str | Mapping[str, str]) -> dict[str, str]:
+    """The encoding of each column; one that was said of another column would not be used at all."""
+    if not isinstance(encoding, Mapping):
+        return dict.fromkeys(columns, encoding)
+    unknown = sorted(set(encoding) - set(columns))
+    if unknown:
+        raise ValueError(f"`encoding` must be for columns of {sorted(columns)}. Received: {unknown}")
+    return {column: encoding.get(column, "utf-8") for column in columns}
+
+
 def _refuse_twice(paths: Mapping[str, Path]) -> None:
-    seen: dict[Path, str] = {}
+    seen: dict[str, str] = {}
     for column, path in paths.items():
-        real = path.resolve()
+        if "\0" in str(path):
+            raise DataError(f"{str(path)!r}: there is no such file: a name has no NUL")
+        real = os.path.realpath(path)
         if real in seen:
             raise DataError(f"{path}: the same file is given as {seen[real]} and as {column}")
         seen[real] = column
