@@ -135,16 +135,16 @@ def test_french_that_would_be_wrong_does_not_occur(
     assert [french for split in SPLITS for _, french in phrases[split] if re.search(wrong, french)] == []
 
 
-RECIPES = sorted(path.parent.name for path in TRAINING.glob("*/recipe.yaml"))
+RECIPES = sorted(path.relative_to(TRAINING).as_posix() for path in TRAINING.glob("*/*.yaml"))
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_is_valid_and_opens_with_its_command(name: str) -> None:
-    path = TRAINING / name / "recipe.yaml"
+    path = TRAINING / name
     text = path.read_text(encoding="utf-8")
-    assert text.startswith(f"# tf-transformer train training/{name}/recipe.yaml\n")
+    assert text.startswith(f"# tf-transformer train training/{name}\n")
     assert re.search(r"^# Machine: .*", text, re.MULTILINE)
-    context = {"folder": path.parent, "check_files": name == "quickstart"}
+    context = {"folder": path.parent, "check_files": name.startswith("quickstart/")}
     recipe = Recipe.model_validate(yaml.safe_load(text), context=context)
     assert recipe.task == "translate" and recipe.data.test_sets
 
@@ -152,9 +152,10 @@ def test_every_recipe_is_valid_and_opens_with_its_command(name: str) -> None:
 def test_every_recipe_has_its_row_in_the_table() -> None:
     table = (TRAINING / "README.md").read_text(encoding="utf-8")
     rows = [row for row in table.split("\n") if row.startswith("| [")]
-    assert [row.split("]")[0][3:] for row in rows] == ["quickstart", "multi30k_en_de", "tatoeba_en_zh"]
-    assert sorted(row.split("]")[0][3:] for row in rows) == RECIPES
-    assert all(f"`tf-transformer train training/{row.split(']')[0][3:]}/recipe.yaml`" in row for row in rows)
+    assert sorted(re.search(r"\]\((.*?)\)", row)[1] for row in rows) == RECIPES
+    for row in rows:
+        recipe = re.search(r"\]\((.*?)\)", row)[1]
+        assert f"`tf-transformer train training/{recipe}`" in row
 
 
 def prepare(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
