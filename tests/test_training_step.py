@@ -38,7 +38,7 @@ class Toy(keras.Model):
         labels: tf.Tensor,
         label_smoothing: float,
         training: bool,
-        r_drop: float | None,
+        **options: None,
     ) -> tf.Tensor:
         return smoothed_cross_entropy(labels, self(inputs, training=training), label_smoothing)
 

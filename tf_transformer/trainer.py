@@ -134,7 +134,13 @@ class _Training:
         )
         batches, shares = plan.num_batches(0), plan.padding()
         model = build_transformer(recipe, preprocessor, training.precision)
-        trained = TrainingModel(model, training.label_smoothing, r_drop=training.r_drop, ema=training.ema)
+        trained = TrainingModel(
+            model,
+            training.label_smoothing,
+            r_drop=training.r_drop,
+            ema=training.ema,
+            loss_chunk=training.loss_chunk,
+        )
         rate = trained.adjustable(build_schedule(training, recipe.model.hidden_dim, batches))
         trained.compile(optimizer=build_optimizer(training.optimizer, rate, training.precision))
         trained.optimizer.build(model.trainable_variables)

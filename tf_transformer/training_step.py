@@ -57,6 +57,7 @@ class TrainingModel(keras.Model):
         r_drop: Weight of the disagreement of two passes with other dropouts, part of the loss then; None for
             one pass.
         ema: Decay of a moving average of the weights; None for none.
+        loss_chunk: Target positions whose logits are in memory at a time; None for all.
 
     Attributes:
         average: The moving average, or None.
@@ -69,11 +70,13 @@ class TrainingModel(keras.Model):
         *,
         r_drop: float | None = None,
         ema: float | None = None,
+        loss_chunk: int | None = None,
     ) -> None:
         super().__init__(name="training")
         self.model = model
         self.label_smoothing = label_smoothing
         self.r_drop = r_drop
+        self.loss_chunk = loss_chunk
         self.average = None if ema is None else MovingAverage(model, ema)
         self.sums = {
             name: self.add_weight(name=name, shape=(), dtype=dtype, initializer="zeros", trainable=False)
@@ -106,7 +109,12 @@ class TrainingModel(keras.Model):
         divisor = tf.cast(tf.maximum(num_tokens, 1), tf.float32)
         with tf.GradientTape() as tape:
             losses = self.model.token_losses(
-                inputs, labels, self.label_smoothing, training=True, r_drop=self.r_drop
+                inputs,
+                labels,
+                self.label_smoothing,
+                training=True,
+                r_drop=self.r_drop,
+                chunk=self.loss_chunk,
             )
             loss = tf.reduce_sum(losses) / divisor
             scaled_loss = self.optimizer.scale_loss(loss)

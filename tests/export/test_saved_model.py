@@ -184,8 +184,6 @@ def test_a_run_is_no_place_for_an_export(trained_run: Path, translator: Any) -> 
 
 def test_a_version_is_no_place_for_another(tmp_path: Path, asked: list[Any]) -> None:
     version = export(tmp_path)[0]
-    with pytest.raises(
-        ExportError, match="1: is an exported version; name the folder that"
-    ):
+    with pytest.raises(ExportError, match="1: is an exported version; name the folder that"):
         export(version)
     assert not (version / "1").exists()

@@ -254,7 +254,11 @@ def test_token_losses_are_those_of_the_logits(tie_embeddings: str) -> None:
     model = small(dropout=0.0, tie_embeddings=tie_embeddings)
     labels = np.array([[5, 7, 3, 0, 0], [12, 4, 4, 9, 3]], "int32")
     expected = smoothed_cross_entropy(labels, model(INPUTS), 0.1)
-    np.testing.assert_allclose(model.token_losses(INPUTS, labels, 0.1), expected, atol=1e-5)
+    for chunk in (None, 4):
+        losses = model.token_losses(INPUTS, labels, 0.1, chunk=chunk)
+        np.testing.assert_allclose(losses, expected, atol=1e-5)
+    with pytest.raises(ValueError, match=r"`r_drop` takes no `chunk`\. Received: r_drop=5\.0, chunk=4"):
+        model.token_losses(INPUTS, labels, r_drop=5.0, chunk=4)
 
 
 def test_r_drop_compares_two_dropouts_of_one_batch() -> None:

@@ -102,6 +102,7 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "training.schedule.unit": ("logged", [FALLING], "training.schedule.unit=updates"),
     "training.schedule.staircase": ("logged", [FALLING], "training.schedule.staircase=true"),
     "training.label_smoothing": ("logged", [], "training.label_smoothing=0"),
+    "training.loss_chunk": ("logged", [], "training.loss_chunk=64"),
     "training.validate_every": ("free", [], "training.validate_every=7"),
     "training.checkpoint_every": ("free", [], "training.checkpoint_every=7"),
     "training.checkpoint_minutes": ("free", [], "training.checkpoint_minutes=null"),

@@ -220,6 +220,7 @@ class Transformer(keras.Model):
         label_smoothing: float = 0.0,
         training: bool | None = None,
         r_drop: float | None = None,
+        chunk: int | None = None,
     ) -> Tensor:
         """`smoothed_cross_entropy(labels, self(inputs))` at less cost, for a training step.
 
@@ -230,11 +231,18 @@ class Transformer(keras.Model):
             training: Whether to drop out.
             r_drop: Weight of R-Drop's disagreement between two passes, the second one beside the first in a
                 batch of twice the size (see `consistent_cross_entropy`); None for one pass without it.
+            chunk: Positions whose logits are in memory at a time (see `projected_cross_entropy`); None for
+                all. Not with `r_drop`.
 
         Returns:
             The cross-entropy of each label in nats, float32 `[B, T]`; with `r_drop` the mean of both
             passes', and their disagreement.
+
+        Raises:
+            ValueError: With both `r_drop` and `chunk`.
         """
+        if r_drop is not None and chunk is not None:
+            raise ValueError(f"`r_drop` takes no `chunk`. Received: r_drop={r_drop}, chunk={chunk}")
         if r_drop is not None:
             inputs = {name: ops.concatenate([ids, ids]) for name, ids in inputs.items()}
         source_ids, target_ids = two_sides(inputs)
@@ -242,7 +250,7 @@ class Transformer(keras.Model):
         table = self.output_embedding.table
         if r_drop is not None:
             return consistent_cross_entropy(labels, states, table, r_drop, label_smoothing, PAD_ID)
-        return projected_cross_entropy(labels, states, table, label_smoothing, PAD_ID)
+        return projected_cross_entropy(labels, states, table, label_smoothing, PAD_ID, chunk)
 
     def _decode(
         self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None

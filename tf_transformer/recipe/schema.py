@@ -238,6 +238,11 @@ class Training(Section):
     optimizer: Optimizer = key(Optimizer(), "What turns gradients into updates.", midway="logged")
     schedule: Schedule = key(InverseSqrt(), "The learning rate over the updates.", midway="logged")
     label_smoothing: Rate = key(0.1, "Probability spread over the wrong pieces.", midway="logged")
+    loss_chunk: Annotated[Whole, Field(ge=16, le=10**8)] | None = key(
+        None,
+        "Target positions whose logits are in memory at a time, such as 1024; null for all, which is faster.",
+        midway="logged",
+    )
     validate_every: Updates = key(500, "Updates between validations on the whole dev text.", midway="free")
     checkpoint_every: Updates = key(500, "Updates between checkpoints to continue from.", midway="free")
     checkpoint_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = key(
