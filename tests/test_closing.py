@@ -59,7 +59,7 @@ def one_set(name: str) -> EvaluationSet:
 
 
 def close(
-    folder: Path, wanted: float, average: int, measure: Measure = BLEU
+    folder: Path, wanted: float, average: int, measure: Measure = BLEU, damaged: int | None = None
 ) -> tuple[dict[str, Any], Task, list[str]]:
     """Closes a run whose weight is 1, 2 and 3 at steps 10, 20 and 30, of which 20 was the best."""
     (folder / "a.tsv").write_text("source\ttarget\na\tb\n")
@@ -75,6 +75,8 @@ def close(
     for step in (10, 20, 30):
         store.write(step_name(step), {path: np.array(step / 10, np.float32)}, {}, {"step": step})
     store.write_index(Index(last=30, best=20, kept=[10, 20, 30]))
+    if damaged is not None:
+        (store.folder / step_name(damaged) / "weights.npz").write_bytes(b"cut")
     translator: Any = task
     closing = Closing(run, recipe, store, translator, said.append)
     closing.run([one_set("dev"), one_set("more")], [one_set("one"), one_set("two")], STATE, measure)
@@ -120,3 +122,18 @@ def test_dev_may_decide_by_loss(tmp_path: Path) -> None:
     results, _, _ = close(tmp_path, wanted=2.0, average=2, measure=LOSS)
     assert results["checkpoint"] == "average"
     assert results["metrics"]["test_exact_match"] == 0.0
+
+
+def test_a_damaged_best_is_told_and_the_newest_is_scored(tmp_path: Path) -> None:
+    results, _, said = close(tmp_path, wanted=2.0, average=0, damaged=20)
+    assert results["checkpoint"] == "step-00000030"
+    line = "step-00000030 is scored in its place"
+    assert "step-00000020: damaged checkpoint" in said[0] and said[0].endswith(line)
+    assert line in (tmp_path / "run" / "events.jsonl").read_text()
+
+
+def test_there_is_no_average_where_one_of_its_parts_is_damaged(tmp_path: Path) -> None:
+    results, _, said = close(tmp_path, wanted=2.0, average=3, damaged=30)
+    assert results["checkpoint"] == "step-00000020"
+    assert "step-00000030: damaged checkpoint" in said[0] and said[0].endswith("so there is no average")
+    assert not (tmp_path / "run" / "checkpoints" / "average").exists()

@@ -94,11 +94,18 @@ class Closing:
         names = [self._best()]
         wanted = self.recipe.training.average
         kept = index.kept[-wanted:] if wanted else []
-        if kept:
-            averaged = {"step": state.step, "averaged": kept}
-            self.store.write(AVERAGE, self.store.average(kept), state=averaged)
+        if kept and self._has_averaged(kept, state):
             names.append(AVERAGE)
         return names
+
+    def _has_averaged(self, kept: list[int], state: TrainingState) -> bool:
+        try:
+            weights = self.store.average(kept)
+        except RunError as error:
+            self._tell_damage(f"{error}; so there is no average")
+            return False
+        self.store.write(AVERAGE, weights, state={"step": state.step, "averaged": kept})
+        return True
 
     def _best(self) -> str:
         """The best checkpoint; the newest whole one where that is damaged."""
@@ -109,10 +116,12 @@ class Closing:
             newest = self.store.newest()[0]
             if newest is None or newest.name == name:
                 raise
-            line = f"{error}; {newest.name} is scored in its place"
+            self._tell_damage(f"{error}; {newest.name} is scored in its place")
+        return newest.name
+
+    def _tell_damage(self, line: str) -> None:
         self.say(line)
         self.folder.log_event("damaged checkpoint", line)
-        return newest.name
 
     def _dev_figures(self, name: str, dev: Sequence[EvaluationSet]) -> dict[str, float]:
         """Dev figures of one checkpoint, by the recipe's own search."""

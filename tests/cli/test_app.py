@@ -152,6 +152,40 @@ def test_a_verb_says_the_exit_code(
     assert "training.schedule.warmup_steps (1000) is more than training.steps (5)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("seed", "overrides", "name"),
+    [
+        ("1", [], "recipe.json"),
+        ("1", ["training.seed=2"], "recipe-2.json"),
+        ("2", ["training.seed=2", "training.steps=7"], "recipe.json"),
+        ("-1", ["training.seed=2"], "recipe-2.json"),
+    ],
+)
+def test_figures_are_recorded_under_the_seed_where_it_is_not_the_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seed: str, overrides: list[str], name: str
+) -> None:
+    import tf_transformer
+
+    class Trainer:
+        @staticmethod
+        def train(recipe: Any, folder: Path, **_: Any) -> int:
+            folder.mkdir()
+            (folder / "results.json").write_text(f'{{"seed": {recipe.training.seed}}}')
+            (tmp_path / "recipe.yaml").unlink()  # whoever trains for days may lose it
+            return 0
+
+    monkeypatch.setitem(sys.modules, "tf_transformer.trainer", Trainer)
+    monkeypatch.setattr(tf_transformer, "trainer", Trainer, raising=False)
+    (tmp_path / "a.tsv").touch()
+    (tmp_path / "recipe.yaml").write_text(
+        "task: translate\ndata: {train: {table: a.tsv}, dev: {fraction: 0.1}}\n"
+        f"training: {{steps: 5, seed: {seed}}}\n"
+    )
+    words = ["train", str(tmp_path / "recipe.yaml"), *overrides, "--run", str(tmp_path / "run"), "--record"]
+    assert main(words) == 0
+    assert [path.name for path in (tmp_path / "results").iterdir()] == [name]
+
+
 def test_check_tells_what_is_right_and_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,8 @@ def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     Path("thesis").mkdir()
     Path("thesis/chapter").touch()
     Path("run").mkdir()
+    Path("b").mkdir()
+    Path("b/results").touch()
     for name in ("recipe.yaml", "versions.json"):
         Path("run", name).touch()
     Path("exp/1").mkdir(parents=True)
@@ -43,6 +45,8 @@ def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "task: translate\ndata: {train: {table: a.tsv}, dev: {fraction: 0.1}}\ntraining: {steps: 5}\n"
     )
 
+    Path("b/r.yaml").write_text(Path("r.yaml").read_text().replace("a.tsv", "../a.tsv"))
+
 
 @pytest.mark.parametrize(
     ("words", "message"),
@@ -51,6 +55,7 @@ def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("train r.yaml --run file/x", "file/x must be a folder or not there yet, and file is a file"),
         ("train r.yaml --run thesis", "thesis: is no run and not empty (chapter is in it)"),
         ("train r.yaml --run thesis --fresh", "thesis: is no run and not empty (chapter is in it)"),
+        ("train b/r.yaml --record", "Invalid value for --record: b/results is a file"),
         (
             "predict run --checkpoint bogus",
             "'--checkpoint': checkpoint must be best, last, average or a step",
@@ -81,7 +86,7 @@ def test_a_command_that_cannot_work(words: str, message: str, capsys: Captured) 
     assert main(words.split()) == 2
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.count("\n") == 1 and message in shown.err
-    assert sorted(os.listdir()) == ["a.tsv", "exp", "file", "r.yaml", "run", "thesis"]
+    assert sorted(os.listdir()) == ["a.tsv", "b", "exp", "file", "r.yaml", "run", "thesis"]
 
 
 def test_the_bounds_of_the_search_are_the_recipes() -> None:

@@ -24,6 +24,6 @@ def sample_sources(loaded: LoadedRun) -> list[str]:
             return list(sources[:: max(1, len(sources) // _MOST)][:_MOST])
     found: list[str] = []
     for path in sorted(loaded.folder.samples.glob("*.txt"))[-1:]:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         found += [line.removeprefix("source").strip() for line in lines if line.startswith("source ")]
     return found[:_MOST]

@@ -2,6 +2,8 @@
 
 import math
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +12,7 @@ import typer
 
 from tf_transformer.cli.options import Debug, Overrides, Quiet, RecipeFile, RunFolder, bounded
 from tf_transformer.cli.quiet_import import quiet_import
-from tf_transformer.errors import RunError, counted, printable
+from tf_transformer.errors import RecipeError, RunError, counted, printable
 
 if TYPE_CHECKING:
     from tf_transformer.run_folder import RunFolder as Folder
@@ -66,6 +68,7 @@ def train(
     """
     if fresh and reset:
         raise typer.BadParameter("give --fresh or --reset, not both")
+    from tf_transformer.files import folder_fault
     from tf_transformer.recipe import load_recipe, warnings_of, with_files
     from tf_transformer.run_folder import RunFolder as Folder
     from tf_transformer.run_folder import default_run_path, record_results
@@ -75,8 +78,9 @@ def train(
     folder = run if run is not None else default_run_path(recipe, given)
     if fault := Folder(folder).fault():
         raise typer.BadParameter(fault, param_hint="--run")
-    # The file's own seed names the record; the file may be complete only with the other overrides.
-    own_seed = load_recipe(recipe, [text for text in given if not _sets_the_seed(text)]).training.seed
+    if record and (fault := folder_fault(recipe.parent / "results")):
+        raise typer.BadParameter(fault, param_hint="--record")
+    own_seed = _seed_of_the_file(recipe, given) if record else None
     for warning in () if quiet else warnings_of(found):
         print(printable(f"{recipe}: note: {warning}"), file=sys.stderr)
     found = with_files(found, recipe.parent)
@@ -88,8 +92,15 @@ def train(
     return code
 
 
-def _sets_the_seed(override: str) -> bool:
-    return override.partition("=")[0].strip() == "training.seed"
+def _seed_of_the_file(recipe: Path, overrides: Sequence[str]) -> int | None:
+    """The seed without an override of it, which records are named by; None where the file has none."""
+    from tf_transformer.recipe import load_recipe
+
+    # The file may be complete only with the other overrides.
+    others = [text for text in overrides if text.partition("=")[0].strip() != "training.seed"]
+    with suppress(RecipeError):
+        return load_recipe(recipe, others).training.seed
+    return None
 
 
 def average(

@@ -24,7 +24,7 @@ def default_run_path(recipe: Path, overrides: Sequence[str] = ()) -> Path:
     return Path("runs") / (f"{name}-{short}" if short else name)
 
 
-def record_results(run: Path, recipe: Path, seed: int) -> Path:
+def record_results(run: Path, recipe: Path, seed: int | None) -> Path:
     """Copies a run's final figures to ``results/`` beside its recipe.
 
     Args:
