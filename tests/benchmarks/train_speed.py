@@ -6,9 +6,9 @@
 trains the same small Transformer (4 + 4 layers, width 128, 256 inside, 4 heads, one vocabulary of 8 000 joint
 BPE pieces, dropout 0.3) on the same text with each contestant. Every one has a process of its own that is
 started once, does a few updates that do not count, and then works in turns with the others; while one works,
-the rest are stopped. Nothing else should run meanwhile: threads that wait for each other by spinning, such as
-those of JoeyNMT, come to a halt on a busy machine. What each one is set to stands at the top of its script in
-`contestants/`. The peers' environments need OpenNMT-tf 2.32 with tensorflow-cpu 2.13, and JoeyNMT 2.3.
+the rest are stopped. Nothing else should run meanwhile. What each one is set to stands at the top of its
+script in `contestants/`. The peers' environments need OpenNMT-tf 2.32 with tensorflow-cpu 2.13, and JoeyNMT
+2.3.
 
 How to read it:
 
