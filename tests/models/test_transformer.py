@@ -1,5 +1,6 @@
 """The Transformer from outside: sizes, inputs, masks, training, saving."""
 
+import json
 import os
 import subprocess
 import sys
@@ -163,6 +164,33 @@ def test_errors() -> None:
         small()({**INPUTS, "target_ids": TARGET.astype("float32")})
     with pytest.raises(ValueError, match=r"length=7, max_length=6"):
         small(positions="learned", max_length=6)(INPUTS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        *(
+            ({name: wrong}, rf"`{name}` must be .*at least 1\. Received: ")
+            for name in ("num_layers", "hidden_dim", "intermediate_dim", "num_heads", "vocabulary_size")
+            for wrong in (0, 6.0, "6", True)
+        ),
+        *(({name: None}, rf"`{name}` must be a whole number") for name in ("num_layers", "hidden_dim")),
+        ({"max_length": 1.5}, r"`max_length` must be a whole number, at least 1\. Received: 1\.5"),
+        ({"positions": "none "}, r"`positions` must be one of 'sinusoidal', 'learned', 'none'"),
+        ({"epsilon": None}, r"`epsilon` must be a finite number, at least 0\. Received: None"),
+        ({"epsilon": float("nan")}, r"`epsilon` must be a finite number, at least 0\. Received: nan"),
+        ({"seed": 1.5}, r"`seed` must be a whole number, at least 0\. Received: 1\.5"),
+        ({"seed": -1}, r"`seed` must be at least 0\. Received: -1"),
+    ],
+)
+def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        small(**settings)
+
+
+def test_sizes_of_numpy_become_plain() -> None:
+    model = small(**{name: np.int64(size) for name, size in {**SIZES, "vocabulary_size": 13}.items()})
+    assert json.loads(json.dumps(model.get_config()))["vocabulary_size"] == 13
 
 
 @pytest.mark.parametrize("side", ["source_ids", "target_ids"])

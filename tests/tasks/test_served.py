@@ -43,6 +43,21 @@ def test_n_best_gives_the_whole_beam(served: ServedTranslator) -> None:
     assert (np.diff(outputs["score"].numpy(), axis=1) <= 0).all()
 
 
+def test_empty_texts_are_left_out_of_the_search(endless: Any, words: Preprocessor) -> None:
+    class Watching(endless):  # type: ignore[misc]
+        def logits(self, ids: tf.Tensor, source: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
+            with tf.control_dependencies([tf.debugging.assert_equal(tf.shape(ids)[0], 1)]):
+                return super().logits(ids, source, time)
+
+    watched = ServedTranslator(Translator(Watching(), words, beam_size=2, max_length_margin=1))
+    for signature in (watched.serving_default, watched.n_best):
+        texts = np.reshape(signature(tf.constant(["", "b", " \t", ""]))["text"], (4, -1))
+        assert (texts[[0, 2, 3]] == b"").all() and (texts[1] != b"").all()
+        assert (signature(tf.constant(["", " "]))["text"].numpy() == b"").all()
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            signature(tf.constant(["b", "b"]))  # the watch is awake
+
+
 def test_no_text_at_all_is_a_batch_too(served: ServedTranslator) -> None:
     outputs = served.serving_default(tf.constant([], tf.string))
     assert outputs["text"].shape == (0,) and outputs["score"].shape == (0,)

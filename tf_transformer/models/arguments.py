@@ -4,7 +4,8 @@ from typing import Any
 
 from keras import ops
 
-from tf_transformer.layers.arguments import check_choice, check_positive
+from tf_transformer.arguments import whole_number
+from tf_transformer.layers.arguments import check_choice
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.checks import check_ids
 
@@ -13,7 +14,10 @@ TIES = ("all", "output", "none")
 
 def vocabulary_sizes(shared: int | None, source: int | None, target: int | None) -> tuple[int, int]:
     """The sizes of both sides, from one that they share or from one each."""
-    check_positive(vocabulary_size=shared, source_vocabulary_size=source, target_vocabulary_size=target)
+    sizes = {"vocabulary_size": shared, "source_vocabulary_size": source, "target_vocabulary_size": target}
+    shared, source, target = (
+        None if size is None else whole_number(name, size, 1) for name, size in sizes.items()
+    )
     if shared is not None and source is None and target is None:
         return shared, shared
     if shared is None and source is not None and target is not None:

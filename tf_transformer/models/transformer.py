@@ -5,11 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from tf_transformer.layers.arguments import check_positive, child_seed
+from tf_transformer.arguments import finite_number, whole_number
+from tf_transformer.layers.arguments import check_choice, child_seed
 from tf_transformer.layers.decoder import Decoder
 from tf_transformer.layers.embedding import TokenEmbedding
 from tf_transformer.layers.encoder import Encoder
-from tf_transformer.layers.positional_encoding import PositionalEncoding
+from tf_transformer.layers.positional_encoding import POSITION_KINDS, PositionalEncoding
 from tf_transformer.models.arguments import chosen_ties, padded_ids, two_sides, vocabulary_sizes
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.checks import check_same_sizes
@@ -58,7 +59,7 @@ class Transformer(keras.Model):
     Raises:
         ValueError: If sizes contradict each other, see the arguments; if ids are in no vocabulary (outside of
             a graph), or the sides have different numbers of sentences.
-        TypeError: If ids are not integers.
+        TypeError: If a size is no whole number, or ids are not integers.
 
     Example:
         >>> import numpy as np
@@ -95,25 +96,25 @@ class Transformer(keras.Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
-        check_positive(hidden_dim=hidden_dim)
         self.source_vocabulary_size, self.target_vocabulary_size = vocabulary_sizes(
             vocabulary_size, source_vocabulary_size, target_vocabulary_size
         )
-        self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
-        self.hidden_dim = hidden_dim
-        self.intermediate_dim = intermediate_dim
-        self.num_heads = num_heads
+        self.vocabulary_size = self.source_vocabulary_size if vocabulary_size is not None else None
+        self.num_layers = whole_number("num_layers", num_layers, 1)
+        self.hidden_dim = whole_number("hidden_dim", hidden_dim, 1)
+        self.intermediate_dim = whole_number("intermediate_dim", intermediate_dim, 1)
+        self.num_heads = whole_number("num_heads", num_heads, 1)
         self.dropout = dropout
         self.attention_dropout = attention_dropout
         self.activation_dropout = activation_dropout
         self.activation = activation
         self.norm = norm
+        check_choice(POSITION_KINDS, positions=positions)
         self.positions = positions
-        self.max_length = max_length
+        self.max_length = None if max_length is None else whole_number("max_length", max_length, 1)
         self.tie_embeddings = chosen_ties(tie_embeddings, vocabulary_size)
-        self.epsilon = epsilon
-        self.seed = seed
+        self.epsilon = finite_number("epsilon", epsilon, 0.0)
+        self.seed = None if seed is None else whole_number("seed", seed, 0)
         self._make_embeddings()
         self._make_stacks()
         self.build()
