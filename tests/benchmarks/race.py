@@ -139,7 +139,7 @@ def keep_to_cores(threads: int) -> None:
 def _environment(threads: int) -> dict[str, str]:
     variables = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "KERAS"))}
-    # OpenMP's threads (JoeyNMT's) spin while they wait, which costs them nine tenths of their speed as soon as
+    # OpenMP's threads (JoeyNMT's) spin while they wait, which costs nine tenths of the speed as soon as
     # anything else wants a core.
     kept.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     return kept | {

@@ -1,8 +1,8 @@
 """JoeyNMT, trained by its own manager in its own environment; its training step is watched.
 
 Settings: folder, padded_tokens, threads. Batches by (padded) tokens in random order, as it has no buckets;
-post-norm (its default), Adam, no validation, no logging, no worker processes. float32 is its only precision on
-a CPU. Its threads sleep while they wait (OMP_WAIT_POLICY=PASSIVE, unless the environment says otherwise).
+post-norm (its default), Adam, no validation, no logging, no worker processes. float32 is its only precision
+on a CPU. Its threads sleep while they wait (OMP_WAIT_POLICY=PASSIVE, unless the environment says otherwise).
 """
 
 from pathlib import Path
