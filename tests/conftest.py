@@ -2,6 +2,7 @@
 
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 # Models this small gain nothing from threads, and two workers share the cores. Read when TensorFlow starts.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+
+pytest.register_assert_rewrite("trainings", "witness")
 
 RECIPE = """\
 task: translate
@@ -57,11 +60,10 @@ def reversal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def trained_run(reversal: Path) -> Path:
     """A run that has learnt to reverse."""
-    from tf_transformer.recipe import load_recipe, with_files
-    from tf_transformer.trainer import train
+    from trainings import start  # not above: tests of recipes do without TensorFlow
 
     run = reversal.parent / "run"
-    assert train(with_files(load_recipe(reversal), reversal.parent), run, quiet=True) == 0
+    assert start(reversal, run) == 0
     return run
 
 
@@ -78,6 +80,20 @@ def reversal_pairs(reversal: Path) -> list[tuple[str, str]]:
     """The test sentences of the reversal task and their translations."""
     rows = (reversal.parent / "test.tsv").read_text(encoding="utf-8").split("\n")[1:-1]
     return [(source, target) for source, target in (row.split("\t") for row in rows)]
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Takes a figure that a test has found; the report of all tests states it at its end."""
+    return lambda text: record_property("figure", text)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """States the figures that tests have found."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == "figure":
+                terminalreporter.write_line(f"{report.nodeid}: {value}")
 
 
 # What reads the trained run, its translator or its export.

@@ -6,13 +6,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
+import witness
+from trainings import demand_equal
 
-from tf_transformer.checkpoints import CheckpointStore
+from tf_transformer.presets import END_ID
 from tf_transformer.run_folder import RunFolder
+from tf_transformer.text import Preprocessor
 
 ROOT = Path(__file__).parents[1]
 QUICKSTART = ROOT / "training" / "quickstart" / "recipe.yaml"
@@ -32,93 +37,141 @@ SMALL = (
     "training.average=2",
     "decoding.beam=1",
 )
-TIMING = ("seconds", "target_tokens_per_second", "source_tokens_per_second")
+VARIANTS = {
+    precision: (f"training.precision={precision}",)
+    for precision in ("float32", "mixed_bfloat16", "mixed_float16")
+}
+"""Ways to train that must survive kills, as overrides; another way joins the twenty kills by a line here."""
 
 
-def start(run: Path, *overrides: str) -> subprocess.Popen[bytes]:
-    """Starts, or continues, a training in a process of its own."""
-    command = [sys.executable, "-m", "tf_transformer", "train", str(QUICKSTART), *SMALL, *overrides]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    return subprocess.Popen(
-        [*command, "--run", str(run), "--quiet"], cwd=ROOT, env=environment, stderr=subprocess.PIPE
-    )
+@dataclass
+class Kills:
+    """What became of the kills."""
+
+    landed: int = 0
+    while_writing: int = 0
 
 
-def finish(run: Path, *overrides: str) -> None:
-    """Trains to the end."""
-    process = start(run, *overrides)
-    errors = process.communicate()[1]
-    assert process.returncode == 0, errors.decode()
+class KilledRun:
+    """One run of the quickstart, started as often as it needs, in processes of their own.
 
-
-def kill_at_random(run: Path, kills: int, draw: random.Random, *overrides: str) -> int:
-    """Kills the training again and again; returns how often it was killed before it ended.
-
-    Half of the kills wait for the first file of a checkpoint being written, since that is the moment that
-    must not matter and that a clock seldom meets; the others come after a random time of training.
+    Args:
+        folder: Where the run and the notes of what its updates saw go.
+        overrides: What is special about it.
     """
-    store = run / "checkpoints"
-    for number in range(kills):
-        process = start(run, *overrides)
-        before = set(store.glob("step-*")) if store.exists() else set()
-        while process.poll() is None and not (store.exists() and set(store.glob("step-*")) - before):
-            time.sleep(0.01)
-        deadline = time.monotonic() + draw.uniform(0.0, 0.6)
-        while process.poll() is None and time.monotonic() < deadline:
-            if number % 2 and list(store.glob(".step-*.writing")):
-                break
-            time.sleep(0.0005)
-        if process.poll() is not None:
-            process.communicate()
-            return number
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    return kills
+
+    def __init__(self, folder: Path, overrides: tuple[str, ...]) -> None:
+        folder.mkdir()
+        self.path, self.notes = folder / "run", folder / "notes.jsonl"
+        self.store = self.path / "checkpoints"
+        self.overrides = overrides
+        self.starts = 0
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Starts it, or goes on."""
+        self.starts += 1
+        command = [sys.executable, str(ROOT / "tests" / "witness.py"), str(self.notes), str(self.starts)]
+        command += ["train", str(QUICKSTART), *SMALL, *self.overrides, "--run", str(self.path), "--quiet"]
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE)
+
+    def finish(self) -> None:
+        """Trains to the end."""
+        process = self.start()
+        errors = process.communicate()[1]
+        assert process.returncode == 0, errors.decode()
+
+    def kill(self, most: int, draw: random.Random, kills: Kills) -> bool:
+        """Kills it again and again; whether that was possible so often before it was complete.
+
+        Every second kill waits until a checkpoint is being written, since that is the moment that must not
+        matter and that a clock seldom meets; the others come after a random time of training.
+        """
+        for number in range(most):
+            torn = self._torn()
+            process, before = self.start(), self._checkpoints()
+            # Each start gets one checkpoint further, so that twenty of them come to an end.
+            _wait(process, lambda before=before: bool(self._checkpoints() - before))
+            seconds = draw.uniform(0.0, 0.01 if number % 2 else 0.6)
+            if number % 2:
+                _wait(process, lambda: bool(list(self.store.glob(".step-*.writing"))))
+            deadline = time.monotonic() + seconds
+            _wait(process, lambda deadline=deadline: time.monotonic() >= deadline)
+            ended = process.poll() is not None
+            process.kill()
+            errors = process.communicate()[1]
+            if ended:
+                assert process.returncode == 0, errors.decode()
+                return False
+            assert process.returncode == -signal.SIGKILL
+            kills.landed += 1
+            kills.while_writing += bool(self._torn() - torn)
+        return True
+
+    def _checkpoints(self) -> set[Path]:
+        return set(self.store.glob("step-*"))
+
+    def _torn(self) -> set[tuple[str, int]]:
+        """What writing has begun and not ended: a checkpoint, or the index of all."""
+        return {(path.name, path.stat().st_ino) for path in self.store.glob(".*.writing")}
+
+    def demand_same_as(self, undisturbed: "KilledRun") -> None:
+        """Demands equal weights, optimizers, seeds, sums and figures, from the very same batches."""
+        demand_equal(self.path, undisturbed.path, "step-00000090", "average")
+        results = [RunFolder.open(run.path).results() for run in (self, undisturbed)]
+        assert results[0] is not None and results[1] is not None
+        assert results[0]["metrics"] == results[1]["metrics"]
+        assert self.updates() == undisturbed.updates()
+        assert not list(self.store.glob(".step-*"))
+
+    def updates(self) -> dict[int, list[witness.Pair]]:
+        """What each update saw."""
+        return witness.updates_in(self.notes)
+
+    def demand_each_line_once_an_epoch(self) -> None:
+        """Demands that each epoch saw each line of the training text once, and the last one none twice."""
+        preprocessor = Preprocessor.load(self.path / "tokenizer")
+        rows = [line.split("\t") for line in (QUICKSTART.parent / "train.tsv").read_text().split("\n")[1:-1]]
+        sources = preprocessor.encode_source([source for source, _ in rows]).to_list()
+        targets = preprocessor.encode_target([target for _, target in rows]).to_list()
+        lines = Counter((tuple(s), (*t, END_ID)) for s, t in zip(sources, targets, strict=True))
+        *epochs, last = witness.epochs_in(self.updates(), len(rows))
+        assert len(epochs) == 2 and all(epoch == lines for epoch in epochs)
+        assert last and last <= lines
 
 
-def compare(run: Path, undisturbed: Path) -> None:
-    """Demands equal weights, optimizers, seeds, sums and figures."""
-    ours, theirs = (CheckpointStore(path / "checkpoints") for path in (run, undisturbed))
-    assert ours.index() == theirs.index()
-    for name in ("step-00000090", "average"):
-        one, other = ours.read(name), theirs.read(name)
-        for mine, its in ((one.weights, other.weights), (one.training, other.training)):
-            assert mine.keys() == its.keys()
-            for path in mine:
-                np.testing.assert_array_equal(mine[path], its[path], err_msg=path)
-    rows = [
-        [
-            {key: value for key, value in row.items() if key not in TIMING}
-            for row in RunFolder.open(path).metrics()
-        ]
-        for path in (run, undisturbed)
-    ]
-    assert rows[0] == rows[1]
-    assert [row["step"] for row in rows[0]] == [30, 60, 90]
-    results = [RunFolder.open(path).results() for path in (run, undisturbed)]
-    assert results[0] is not None and results[1] is not None
-    assert results[0]["metrics"] == results[1]["metrics"]
+def _wait(process: subprocess.Popen[bytes], happened: Callable[[], bool]) -> None:
+    """Waits until something has happened or the process has ended."""
+    while process.poll() is None and not happened():
+        time.sleep(0.0005)
 
 
-def test_three_kills_change_nothing(tmp_path: Path) -> None:
-    override = "training.precision=float32"
-    finish(tmp_path / "undisturbed", override)
-    assert kill_at_random(tmp_path / "killed", 3, random.Random(11), override) == 3
-    finish(tmp_path / "killed", override)
-    compare(tmp_path / "killed", tmp_path / "undisturbed")
+def test_three_kills_change_nothing(tmp_path: Path, figure: Callable[[str], None]) -> None:
+    undisturbed, killed = (KilledRun(tmp_path / name, VARIANTS["float32"]) for name in ("one", "other"))
+    undisturbed.finish()
+    undisturbed.demand_each_line_once_an_epoch()
+    kills = Kills()
+    assert killed.kill(3, random.Random(11), kills)
+    killed.finish()
+    killed.demand_same_as(undisturbed)
+    figure(f"{kills.landed} kills, {kills.while_writing} while a checkpoint was written; bit-equal")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
-def test_twenty_kills_change_nothing(tmp_path: Path, precision: str) -> None:
-    override = f"training.precision={precision}"
-    finish(tmp_path / "undisturbed", override)
-    draw, kills = random.Random(12), 0
-    while kills < 20:
-        stopped = kill_at_random(tmp_path / "killed", 20 - kills, draw, override)
-        kills += stopped
-        if kills < 20:  # it ended before the last kill: once more from the start, the kills add up
-            compare(tmp_path / "killed", tmp_path / "undisturbed")
-            (tmp_path / "killed").rename(tmp_path / f"killed-{kills}")
-    finish(tmp_path / "killed", override)
-    compare(tmp_path / "killed", tmp_path / "undisturbed")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_twenty_kills_change_nothing(tmp_path: Path, variant: str, figure: Callable[[str], None]) -> None:
+    seed = 12
+    undisturbed = KilledRun(tmp_path / "undisturbed", VARIANTS[variant])
+    undisturbed.finish()
+    undisturbed.demand_each_line_once_an_epoch()
+    draw, kills, runs = random.Random(seed), Kills(), 0
+    while kills.landed < 20:  # where a run is complete before the last kill, another one takes the rest
+        runs += 1
+        killed = KilledRun(tmp_path / f"killed-{runs}", VARIANTS[variant])
+        if killed.kill(20 - kills.landed, draw, kills):
+            killed.finish()
+        killed.demand_same_as(undisturbed)
+    figure(
+        f"{kills.landed} kills in {runs} run(s), {kills.while_writing} while a checkpoint was written, "
+        f"seed {seed}; bit-equal"
+    )

@@ -8,17 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import sacrebleu
+import trainings
+from trainings import demand_equal, metrics
 
 from tf_transformer.build import load_run
 from tf_transformer.callbacks.advance import Advance
 from tf_transformer.checkpoints import CheckpointStore
 from tf_transformer.errors import DataError, RunError, TextError
-from tf_transformer.recipe import load_recipe, with_files
-from tf_transformer.run_folder import RunFolder
-from tf_transformer.trainer import train
 
 SMALL = (
     "model.num_layers=1",
@@ -32,18 +30,11 @@ SMALL = (
     "training.checkpoint_every=4",
     "decoding.beam=2",
 )
-TIMING = ("seconds", "target_tokens_per_second", "source_tokens_per_second")
 
 
-def start(recipe: Path, run: Path, *overrides: str) -> int:
-    """Trains in this process, quietly."""
-    return train(with_files(load_recipe(recipe, [*SMALL, *overrides]), recipe.parent), run, quiet=True)
-
-
-def metrics(run: Path) -> list[dict[str, Any]]:
-    """The validations of a run without what a clock measured."""
-    rows = RunFolder.open(run).metrics()
-    return [{name: value for name, value in row.items() if name not in TIMING} for row in rows]
+def start(recipe: Path, run: Path, *overrides: str, **options: Any) -> int:
+    """Trains a small model in this process."""
+    return trainings.start(recipe, run, *SMALL, *overrides, **options)
 
 
 def after_update(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], None]) -> None:
@@ -89,17 +80,9 @@ def test_a_run_that_died_twice_and_was_interrupted_ends_bit_equal(
     assert CheckpointStore(run / "checkpoints").index().last == 19  # it was in the 19th
     assert start(reversal, run) == 0
 
-    assert metrics(run) == metrics(undisturbed)
-    ours, theirs = (
-        CheckpointStore(path / "checkpoints").read("step-00000022") for path in (run, undisturbed)
-    )
-    assert ours.weights.keys() == theirs.weights.keys()
-    assert ours.training.keys() == theirs.training.keys()
-    for name in ours.weights:
-        np.testing.assert_array_equal(ours.weights[name], theirs.weights[name])
-    for name in ours.training:
-        np.testing.assert_array_equal(ours.training[name], theirs.training[name])
-    assert any("seed_generator_state" in name for name in ours.training)
+    demand_equal(run, undisturbed, "step-00000022")
+    training = CheckpointStore(run / "checkpoints").read("step-00000022").training
+    assert any("seed_generator_state" in name for name in training)
 
 
 def test_metrics_have_what_scripts_read(undisturbed: Path) -> None:
@@ -235,8 +218,7 @@ def test_a_broken_index_is_made_anew_at_the_start(
         expected = {**whole, "last": max(kept), "kept": kept}
         del expected["best"]
     assert load_run(run, "last").step == expected["last"] if damage == "{" else True
-    recipe = with_files(load_recipe(reversal, SMALL), reversal.parent)
-    assert train(recipe, run) == 0
+    assert start(reversal, run, quiet=False) == 0
     assert "broken index of checkpoints: " in capsys.readouterr().err
     assert '"event": "broken index"' in (run / "events.jsonl").read_text()
     found = json.loads(index.read_text())
