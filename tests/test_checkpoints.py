@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -59,24 +60,42 @@ def test_an_untrained_run_has_no_checkpoint(tmp_path: Path) -> None:
         store.resolve("best")
 
 
-@pytest.mark.parametrize("damage", ["cut", "altered", "missing", "no state"])
-def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path: Path, damage: str) -> None:
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "one byte short": lambda content: content[:-1],
+    "longer": lambda content: content + b"}",
+    "altered": lambda content: content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [(file, damage) for file in ("weights.npz", "training.npz") for damage in (*DAMAGES, "missing")]
+    + [("state.json", "empty"), ("state.json", "cut"), ("state.json", "missing")],
+)
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(
+    tmp_path: Path, file: str, damage: str
+) -> None:
     store = store_with(tmp_path, 3, 5)
-    folder = store.folder / step_name(5)
-    weights = folder / "weights.npz"
-    content = weights.read_bytes()
-    if damage == "cut":
-        weights.write_bytes(content[: len(content) // 2])
-    elif damage == "altered":
-        weights.write_bytes(content[:-9] + b"\x01" + content[-8:])
-    elif damage == "missing":
-        weights.unlink()
-    else:
-        (folder / "state.json").write_text("{")
+    path = store.folder / step_name(5) / file
+    path.write_bytes(DAMAGES[damage](path.read_bytes())) if damage in DAMAGES else path.unlink()
     checkpoint, damaged = store.newest()
     assert checkpoint is not None
     assert checkpoint.name == step_name(3)
     assert len(damaged) == 1
+    assert "step-00000005: damaged checkpoint (" in damaged[0]
+    assert file in damaged[0] or file == "state.json"
+    with pytest.raises(RunError, match=r"step-00000005: damaged checkpoint"):
+        store.average([3, 5])
+
+
+@pytest.mark.parametrize("state", ['{"step": 5}', '{"sha256": {}}', '{"sha256": 7}', "[]", "\xff"])
+def test_a_state_that_says_too_little_is_damage(tmp_path: Path, state: str) -> None:
+    store = store_with(tmp_path, 3, 5)
+    (store.folder / step_name(5) / "state.json").write_text(state, encoding="latin-1")
+    checkpoint, damaged = store.newest()
+    assert checkpoint is not None and checkpoint.name == step_name(3)
     assert "step-00000005: damaged checkpoint" in damaged[0]
 
 

@@ -1,6 +1,5 @@
 """What happens to real runs: bad numbers, runaway losses, full disks, changed files, wished-for resets."""
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+import trainings
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from trainings import demand_equal, events
 
-from tf_transformer import training_step
+from tf_transformer import fitting, training_step
 from tf_transformer.checkpoints import CheckpointStore
 from tf_transformer.errors import RunError
-from tf_transformer.recipe import load_recipe, with_files
+from tf_transformer.models import Transformer
 from tf_transformer.run_folder import RunFolder
-from tf_transformer.trainer import train
 
 SMALL = (
     "model.num_layers=1",
@@ -31,14 +32,15 @@ SMALL = (
 
 
 def start(recipe: Path, run: Path, *overrides: str, **options: Any) -> int:
-    """Trains in this process, quietly."""
-    found = with_files(load_recipe(recipe, [*SMALL, *overrides]), recipe.parent)
-    return train(found, run, quiet=True, **options)
+    """Trains a small model in this process."""
+    return trainings.start(recipe, run, *SMALL, *overrides, **options)
 
 
-def events(run: Path) -> list[dict[str, str]]:
-    """What the run has logged."""
-    return [json.loads(line) for line in (run / "events.jsonl").read_text().split("\n")[:-1]]
+def scalars(run: Path, tag: str) -> dict[int, float]:
+    """What TensorBoard shows of the training under a tag, by update."""
+    accumulator = EventAccumulator(str(run / "tensorboard" / "train"), size_guidance={"tensors": 0})
+    accumulator.Reload()
+    return {event.step: float(tf.make_ndarray(event.tensor_proto)) for event in accumulator.Tensors(tag)}
 
 
 @pytest.fixture(scope="module")
@@ -52,29 +54,31 @@ def short_run(reversal: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def spoilt(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     """Makes the loss of some updates NaN: the calls of a training step from one number to another."""
-    smoothed = training_step.smoothed_cross_entropy
+    token_losses = Transformer.token_losses
 
     def spoil(first: int, last: int) -> None:
         calls = tf.Variable(0)
 
-        def loss(*arguments: Any) -> tf.Tensor:
+        def losses(*arguments: Any, **options: Any) -> tf.Tensor:
             call = calls.assign_add(1)
             bad = (call > first) & (call <= last)
-            return smoothed(*arguments) * tf.where(bad, np.nan, 1.0)
+            return token_losses(*arguments, **options) * tf.where(bad, np.nan, 1.0)
 
-        monkeypatch.setattr(training_step, "smoothed_cross_entropy", loss)
+        monkeypatch.setattr(Transformer, "token_losses", losses)
 
     return spoil
 
 
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
 def test_a_spoilt_update_is_skipped_counted_and_its_lines_are_named(
-    reversal: Path, tmp_path: Path, spoilt: Callable[[int, int], None]
+    reversal: Path, tmp_path: Path, spoilt: Callable[[int, int], None], precision: str
 ) -> None:
     spoilt(2, 4)
-    assert start(reversal, tmp_path / "run") == 0
+    assert start(reversal, tmp_path / "run", f"training.precision={precision}") == 0
     rows = RunFolder.open(tmp_path / "run").metrics()
     assert [row["step"] for row in rows] == [3, 6]
     assert [row["skipped_updates"] for row in rows] == [2, 2]
+    assert scalars(tmp_path / "run", "skipped_updates") == {3: 2.0, 6: 2.0}
     assert all(np.isfinite(row["loss"]) for row in rows)
     skipped = [event["detail"] for event in events(tmp_path / "run") if event["event"] == "skipped update"]
     assert len(skipped) == 2
@@ -84,18 +88,25 @@ def test_a_spoilt_update_is_skipped_counted_and_its_lines_are_named(
     assert skipped[1].startswith("after update 2, the loss is nan; skipped: batch 3 of epoch 0, ")
 
 
+@pytest.mark.parametrize(("precision", "most"), [("float32", 4), ("mixed_float16", 19)])
 def test_too_many_spoilt_updates_stop_and_leave_the_last_good_checkpoint(
-    reversal: Path, tmp_path: Path, spoilt: Callable[[int, int], None]
+    reversal: Path, tmp_path: Path, spoilt: Callable[[int, int], None], precision: str, most: int
 ) -> None:
     spoilt(3, 99)
-    rule = r"4 updates in a row had no finite loss and gradient; stopped, .* The last one: after update 3, "
+    rule = (
+        rf"{most} updates in a row had no finite loss and gradient; stopped, .*: after update 3, .*train:\d"
+    )
     with pytest.raises(RunError, match=rule):
-        start(reversal, tmp_path / "run", "training.max_skipped=4")
+        start(reversal, tmp_path / "run", f"training.max_skipped={most}", f"training.precision={precision}")
     checkpoint, damaged = CheckpointStore(tmp_path / "run" / "checkpoints").newest()
     assert checkpoint is not None
     assert checkpoint.state["step"] == 3
     assert not damaged
     assert all(np.isfinite(weight).all() for weight in checkpoint.weights.values())
+    kinds = [event["event"] for event in events(tmp_path / "run")]
+    assert kinds.count("skipped update") == most
+    # Halved 15 times, the loss scale is 1: it does not fall on to where nothing is left of a gradient.
+    assert kinds.count("loss scale") == (1 if precision == "mixed_float16" else 0)
 
 
 RUNAWAY = (
@@ -157,22 +168,34 @@ def test_a_full_disk_stops_with_one_line_and_the_run_goes_on_when_there_is_room(
         start(reversal, tmp_path / "run")
     monkeypatch.setattr(CheckpointStore, "write", write)
     assert start(reversal, tmp_path / "run") == 0
-    ours, theirs = (
-        CheckpointStore(run / "checkpoints").read("step-00000006") for run in (tmp_path / "run", short_run)
-    )
-    for name, weight in theirs.weights.items():
-        np.testing.assert_array_equal(ours.weights[name], weight)
+    demand_equal(tmp_path / "run", short_run, "step-00000006")
 
 
-def test_memory_that_does_not_suffice_says_what_to_lower(
+def exhausted(*_: Any, **__: Any) -> None:
+    raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor\nwith shape [1,2]")
+
+
+def test_memory_that_does_not_suffice_says_which_batch_and_what_to_lower(
     reversal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def exhausted(*_: Any, **__: Any) -> None:
-        raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
-
     monkeypatch.setattr(training_step.TrainingModel, "fit", exhausted)
-    with pytest.raises(RunError, match=r"out of memory .*lower training.batch_tokens \(now 6000\).*OOM when"):
-        start(reversal, tmp_path / "run")
+    # All rows have 3 to 6 positions of target, and as many of source: a budget of 50 is at most 16 pairs.
+    rule = (
+        r"^out of memory after update 0, at a batch of (8|9|1\d) pairs, padded to [3-6] source and [3-6] "
+        r"target pieces: lower training\.batch_tokens \(now 50\) or data\.max_source_length \(256\) and "
+        r"data\.max_target_length \(256\); TensorFlow says: OOM when allocating tensor$"
+    )
+    with pytest.raises(RunError, match=rule):
+        start(reversal, tmp_path / "run", "training.batch_tokens=50")
+
+
+def test_memory_that_does_not_suffice_for_validation_says_so(
+    reversal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fitting.DevSets, "__call__", exhausted)
+    rule = r"^out of memory in the validation of update 3: lower evaluation\.beam \(now 2\) or data\.max_sou"
+    with pytest.raises(RunError, match=rule):
+        start(reversal, tmp_path / "run", "evaluation.beam=2")
 
 
 def test_changed_text_is_told_and_taken_only_on_demand(

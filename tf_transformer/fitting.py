@@ -21,7 +21,7 @@ from tf_transformer.callbacks.records import Records
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.tensorboard import TensorBoardEvents
 from tf_transformer.callbacks.terminal import Terminal
-from tf_transformer.callbacks.validation import Measure, Validation
+from tf_transformer.callbacks.validation import Measure, Outcome, Validation
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, step_name
 from tf_transformer.data.batching import BatchPlan
 from tf_transformer.data.encoding import EncodedCorpus
@@ -150,11 +150,24 @@ class Fitting:
                     "The same command continues once that is mended"
                 ) from None
             except tf.errors.ResourceExhaustedError as error:
-                raise RunError(
-                    f"out of memory after update {self.state.step:,}: lower training.batch_tokens (now "
-                    f"{self.recipe.training.batch_tokens}) or data.max_source_length and max_target_length; "
-                    f"TensorFlow says: {str(error).split(chr(10))[0][:200]}"
-                ) from None
+                raise self._too_large(error) from None
+
+    def _too_large(self, error: tf.errors.ResourceExhaustedError) -> RunError:
+        """The error that names the batch which did not fit, and what to lower."""
+        batch = self.plan.epoch(self.state.epoch)[self.state.batch]
+        return RunError(
+            f"out of memory after update {self.state.step:,}, at a batch of {len(batch.rows):,} pairs, padded"
+            f" to {batch.lengths['source']} source and {batch.lengths['target']} target pieces: lower "
+            f"training.batch_tokens (now {self.recipe.training.batch_tokens:,}) or {self._longest()}; "
+            f"TensorFlow says: {_first_line(error)}"
+        )
+
+    def _longest(self) -> str:
+        data = self.recipe.data
+        return (
+            f"data.max_source_length ({data.max_source_length}) and "
+            f"data.max_target_length ({data.max_target_length})"
+        )
 
     def _fall_back(self, error: DivergenceError) -> None:
         """Takes up the best checkpoint at a lower rate; what came after it is dropped."""
@@ -226,10 +239,20 @@ class Fitting:
             beam=evaluation.beam,
             samples=evaluation.samples,
         )
+
+        def within_memory() -> Outcome:
+            try:
+                return validate()
+            except tf.errors.ResourceExhaustedError as error:
+                raise RunError(
+                    f"out of memory in the validation of update {self.state.step:,}: lower evaluation.beam "
+                    f"(now {evaluation.beam}) or {self._longest()}; TensorFlow says: {_first_line(error)}"
+                ) from None
+
         return Validation(
             self.state,
             training.validate_every,
-            validate,
+            within_memory,
             self.measure,
             rate=lambda step: float(self.rate(step - 1)),
             patience=training.early_stopping.patience if training.early_stopping else None,
@@ -240,3 +263,7 @@ class Fitting:
         """Keeps an event in the run and tells it to the person who waits."""
         self.folder.log_event(kind, line)
         self.terminal.say(f"{kind}: {line}")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n")[0][:200]

@@ -14,6 +14,9 @@ LINES_NAMED = 5
 """Lines of a bad batch that a report names."""
 MEMORY = 0.98
 """Share of the old value in the smoothed loss: it looks back over about 50 updates."""
+LEAST_SCALE = 1.0
+"""Where the loss scale stops falling: overflow at this scale is not of its making, and a smaller one would
+lose small gradients to float16's zero, in the end all of them."""
 
 
 class DivergenceError(Exception):
@@ -59,7 +62,7 @@ class Health(keras.callbacks.Callback):
         self.rules = rules
         self.lines_of = lines_of
         self.report = report
-        self._scale_told = 1.0
+        self._scale_told = False
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is None:
@@ -118,9 +121,19 @@ class Health(keras.callbacks.Callback):
             raise DivergenceError(line)
 
     def _watch_scale(self) -> None:
-        """Tells of a loss scale below 1, once for each halving: gradients overflow whatever the scale."""
+        """Keeps the loss scale from falling below its least, and tells of it whenever it gets there."""
         scale = getattr(self.model.optimizer, "dynamic_scale", None)
-        if scale is not None and (value := float(scale.numpy())) < self._scale_told:
-            self._scale_told = value
-            line = f"after update {self.state.step:,}, it fell to {value:g}: gradients overflow all the same"
-            self.report("loss scale", line)
+        if scale is None:
+            return
+        value = float(scale.numpy())
+        if value < LEAST_SCALE:
+            scale.assign(LEAST_SCALE)
+            if not self._scale_told:
+                self._scale_told = True
+                line = (
+                    f"after update {self.state.step:,}, it is at its least, {LEAST_SCALE:g}, and gradients "
+                    "overflow all the same; such updates are skipped. float32 or bfloat16 would not overflow"
+                )
+                self.report("loss scale", line)
+        elif value > LEAST_SCALE:
+            self._scale_told = False
