@@ -1,5 +1,6 @@
 """Text in, text out: order, empty and endless lines, neighbours, limits and options."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -211,6 +212,15 @@ def test_wrong_arguments(parrot: Translator, echo: Any, words: Preprocessor) -> 
         Translator(echo(), words, 4)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"`beam_size` must be a whole number"):
         parrot.translate([], beam_size=2.5)  # said at once, also where there is nothing to do
+
+
+def test_an_export_goes_into_a_folder(parrot: Translator, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(ValueError, match=r"`folder` must be a folder, .*Received: .*file, a file"):
+        parrot.export(tmp_path / "file")
+    with pytest.raises(TypeError):
+        parrot.export(None)  # type: ignore[arg-type]
+    assert (tmp_path / "file").read_text() == "kept"
 
 
 def test_a_wide_beam_takes_fewer_sentences_at_once(

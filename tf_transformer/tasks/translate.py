@@ -4,6 +4,7 @@ Shapes: B sentences, S source pieces, K hypotheses, T target pieces.
 """
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,10 +140,17 @@ class Translator(tf.Module):
 
         Returns:
             The names of its signatures: ``serving_default`` and ``n_best``.
+
+        Raises:
+            TypeError: When ``folder`` is no path.
+            ValueError: When it is a file.
         """
+        folder = os.fspath(folder)
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            raise ValueError(f"`folder` must be a folder, or not there yet. Received: {folder}, a file")
         served = ServedTranslator(self)
         signatures = {"n_best": served.n_best, "serving_default": served.serving_default}
-        tf.saved_model.save(served, str(folder), signatures=signatures)
+        tf.saved_model.save(served, folder, signatures=signatures)
         return tuple(signatures)
 
     def encode(self, texts: Sequence[str]) -> tf.RaggedTensor:
