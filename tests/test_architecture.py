@@ -31,13 +31,14 @@ FLOORS = [
         "checkpoints",
         "moving_average",
         "precision",
+        "memory",
         "results",
     },
     {"models", "data"},
     {"tasks"},
     {"build", "evaluation", "training_step", "export", "serving"},
     {"callbacks"},
-    {"trainer", "beginning", "fitting", "closing"},
+    {"trainer", "beginning", "batch_size", "fitting", "closing"},
     {"cli", "__main__"},
 ]
 SOCIABLE = {0, 7, 8}

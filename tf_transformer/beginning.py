@@ -94,6 +94,8 @@ def begin(
     if note is not None:
         events.append(("broken index", note))
     old = folder.recipe()
+    if recipe.training.batch_tokens == "auto":
+        recipe = replaced(recipe, "training", batch_tokens=old.training.batch_tokens)
     changes = _weighed(folder, old, recipe, reset)
     events += [("recipe changed", str(change)) for change in changes.logged]
     if (why := _other_measure(old, recipe, changes)) is not None:

@@ -1,8 +1,12 @@
 """Training: from a recipe and a folder to a run, begun or continued, and scored when it ends."""
 
+import gc
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from tf_transformer.batch_size import find_batch_tokens
 from tf_transformer.beginning import Reset, begin
 from tf_transformer.build.data import (
     EvaluationSet,
@@ -10,6 +14,7 @@ from tf_transformer.build.data import (
     build_preprocessor,
     encode_evaluation,
     encode_training,
+    plan_batches,
     read_text,
 )
 from tf_transformer.build.model import build_optimizer, build_schedule, build_transformer, build_translator
@@ -18,11 +23,10 @@ from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.terminal import Terminal
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore
 from tf_transformer.closing import Closing
-from tf_transformer.data.batching import BatchPlan
 from tf_transformer.data.encoding import EncodedCorpus, token_warnings
 from tf_transformer.errors import counted
 from tf_transformer.fitting import Fitting
-from tf_transformer.recipe import Recipe, recipe_digest
+from tf_transformer.recipe import Recipe, recipe_digest, replaced
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Preprocessor
 from tf_transformer.training_step import TrainingModel
@@ -85,6 +89,8 @@ class _Training:
         preprocessor = self.beginning.preprocessor or build_preprocessor(self.recipe.text, text.train)
         encoded = encode_training(text.train, preprocessor, self.recipe.data)
         self._report(text, encoded)
+        if self.recipe.training.batch_tokens == "auto":
+            self._find_batch_size(text, preprocessor, encoded)
         fitting = self._fitting(text, preprocessor, encoded)
         # Whatever can be refused is refused: the folder changes now, and not before.
         if checkpoint is None:
@@ -123,16 +129,24 @@ class _Training:
         for warning in token_warnings(encoded):
             self.terminal.say(f"warning: {warning}")
 
-    def _fitting(self, text: TextData, preprocessor: Preprocessor, encoded: EncodedCorpus) -> Fitting:
+    def _find_batch_size(self, text: TextData, preprocessor: Preprocessor, encoded: EncodedCorpus) -> None:
+        """Finds the batch size with a model that is thrown away; the run keeps it."""
+        trained, _ = self._training_model(preprocessor)
+        choice = find_batch_tokens(self.recipe, trained, encoded, text.weights, preprocessor)
+        del trained
+        gc.collect()  # before the model that is trained takes its place
+        self.terminal.say(f"batch_tokens {choice.tokens:,}: {choice.reason}")
+        self.recipe = replaced(self.recipe, "training", batch_tokens=choice.tokens)
+        self.beginning = replace(self.beginning, recipe=self.recipe)
+
+    def _training_model(self, preprocessor: Preprocessor, batches: int | None = None) -> tuple[Any, Any]:
+        """A compiled ``TrainingModel`` and its rate.
+
+        Args:
+            preprocessor: Says how large the vocabularies are.
+            batches: Updates of an epoch, which schedules may need; None for trials, at a rate of 0.
+        """
         recipe, training = self.recipe, self.recipe.training
-        plan = BatchPlan(
-            encoded.lengths,
-            training.batch_tokens,
-            seed=training.seed,
-            corpora=encoded.corpora,
-            weights=text.weights,
-        )
-        batches, shares = plan.num_batches(0), plan.padding()
         model = build_transformer(recipe, preprocessor, training.precision)
         trained = TrainingModel(
             model,
@@ -141,9 +155,19 @@ class _Training:
             ema=training.ema,
             loss_chunk=training.loss_chunk,
         )
-        rate = trained.adjustable(build_schedule(training, recipe.model.hidden_dim, batches))
+        rate = (
+            trained.adjustable(build_schedule(training, recipe.model.hidden_dim, batches)) if batches else 0.0
+        )
         trained.compile(optimizer=build_optimizer(training.optimizer, rate, training.precision))
         trained.optimizer.build(model.trainable_variables)
+        return trained, rate
+
+    def _fitting(self, text: TextData, preprocessor: Preprocessor, encoded: EncodedCorpus) -> Fitting:
+        recipe, training = self.recipe, self.recipe.training
+        plan = plan_batches(encoded, training, text.weights)
+        batches, shares = plan.num_batches(0), plan.padding()
+        trained, rate = self._training_model(preprocessor, batches)
+        model = trained.model
         # Decoding and validation are in float32 and of averaged weights, whatever training is in and of.
         same = training.precision == "float32" and training.ema is None
         decoder = model if same else build_transformer(recipe, preprocessor, "float32")

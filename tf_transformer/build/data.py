@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tf_transformer.data.batching import BatchPlan
 from tf_transformer.data.cleaning import clean, overlap, split_by_hash
 from tf_transformer.data.pipeline import EncodedCorpus, encode, evaluation_batches, limit, merge
 from tf_transformer.data.sources import Corpus, read_parallel, read_table
 from tf_transformer.recipe.entries import EvaluationEntry, Table, TrainEntry
-from tf_transformer.recipe.schema import Data, Recipe, Text
+from tf_transformer.recipe.schema import Data, Recipe, Text, Training
 from tf_transformer.text import Normalizer, Preprocessor, Tokenizer, import_tokenizer, train_tokenizer
 
 EVALUATION_POSITIONS = 4096
@@ -151,6 +152,20 @@ def encode_training(corpora: Sequence[Corpus], preprocessor: Preprocessor, data:
         DataError: When no pair is short enough.
     """
     return limit(_encode(corpora, preprocessor), _limits(data), data.on_long)
+
+
+def plan_batches(encoded: EncodedCorpus, training: Training, weights: Sequence[float]) -> BatchPlan:
+    """Which pairs go together in which update.
+
+    Args:
+        encoded: Training text as ids.
+        training: Its ``batch_tokens`` (the default where that is not found yet) and ``seed`` are read.
+        weights: Times that an epoch takes each corpus.
+    """
+    tokens = training.batch_tokens
+    if tokens == "auto":
+        tokens = Training.model_fields["batch_tokens"].default
+    return BatchPlan(encoded.lengths, tokens, seed=training.seed, corpora=encoded.corpora, weights=weights)
 
 
 def encode_evaluation(text: EvaluationText, preprocessor: Preprocessor, data: Data) -> EvaluationSet:

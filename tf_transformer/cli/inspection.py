@@ -7,9 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.build import load_run
-from tf_transformer.build.data import build_preprocessor, encode_training, read_text
+from tf_transformer.build.data import build_preprocessor, encode_training, plan_batches, read_text
 from tf_transformer.build.model import build_transformer
-from tf_transformer.data.batching import BatchPlan
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.errors import counted
 from tf_transformer.models import Transformer
@@ -52,10 +51,7 @@ def inspect_run(folder: Path, rows: int) -> Iterator[str]:
 def _batch(
     recipe: Recipe, preprocessor: Preprocessor, encoded: EncodedCorpus, weights: Sequence[float], rows: int
 ) -> Iterator[str]:
-    training = recipe.training
-    plan = BatchPlan(
-        encoded.lengths, training.batch_tokens, seed=training.seed, corpora=encoded.corpora, weights=weights
-    )
+    plan = plan_batches(encoded, recipe.training, weights)
     batch = plan.epoch(0)[0]
     inputs, labels = preprocessor.assemble(
         tf.gather(encoded.columns["source"], batch.rows),
@@ -65,6 +61,8 @@ def _batch(
     )
     shares = plan.padding()
     yield ""
+    if recipe.training.batch_tokens == "auto":
+        yield f"training.batch_tokens is found when training begins; here it is {plan.batch_tokens:,}"
     shapes = counted(len(plan.shapes), "shape")
     updates = counted(plan.num_batches(0), "update")
     yield f"{counted(len(encoded), 'pair')}, {updates} an epoch, {shapes} of batches"

@@ -159,7 +159,15 @@ def one_or_list(value: Any) -> str:
     return "<list>" if isinstance(value, list | tuple) else "<one>"
 
 
+def _whole_or_auto(value: Any) -> Any:
+    """Keeps text other than ``auto`` from being refused as no number alone."""
+    if isinstance(value, str) and value != "auto":
+        raise PydanticCustomError("auto", "must be a whole number or auto")
+    return value
+
+
 Whole = Annotated[int, BeforeValidator(_whole)]
+OrAuto = BeforeValidator(_whole_or_auto)
 Flag = Annotated[bool, BeforeValidator(_flag)]
 DataFile = Annotated[Path, BeforeValidator(_data_file)]
 TableFile = Annotated[Path, BeforeValidator(_table_file)]

@@ -25,6 +25,7 @@ from tf_transformer.recipe.fields import (
     DataFile,
     Flag,
     NormalForm,
+    OrAuto,
     Section,
     Whole,
     key,
@@ -226,8 +227,10 @@ class Training(Section):
     minutes: Annotated[float, Field(gt=0, le=10**7)] | None = key(
         None, "Minutes of training, summed over continued pieces.", midway="free"
     )
-    batch_tokens: Annotated[Whole, Field(ge=1, le=10**8)] = key(
-        4096, "Real target tokens of one update, over all devices.", midway="logged"
+    batch_tokens: Annotated[Annotated[Whole, Field(ge=1, le=10**8)] | Literal["auto"], OrAuto] = key(
+        4096,
+        "Real target tokens of one update, over all devices; auto finds, once, what fits, up to 25000.",
+        midway="logged",
     )
     precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = key(
         "auto", "Number format; auto takes what this machine is fastest in, once.", midway="refused"
