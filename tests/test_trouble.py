@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import trainings
+from surroundings import FULL, SmallDisk
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from trainings import demand_equal, events
 
 from tf_transformer import fitting, training_step
 from tf_transformer.checkpoints import CheckpointStore
-from tf_transformer.errors import RunError
+from tf_transformer.errors import ProjectError, RunError
 from tf_transformer.models import Transformer
 from tf_transformer.run_folder import RunFolder
+from tf_transformer.text import Preprocessor
 
 SMALL = (
     "model.num_layers=1",
@@ -150,25 +152,78 @@ def test_a_runaway_loss_can_stop(reversal: Path, tmp_path: Path, monkeypatch: py
         start(reversal, tmp_path / "run", *RUNAWAY, "training.divergence={action: stop, patience: 5}")
 
 
-def test_a_full_disk_stops_with_one_line_and_the_run_goes_on_when_there_is_room(
-    reversal: Path, short_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("mount", [True, False], ids=["mounted", "limited"])
+def test_a_disk_that_fills_during_a_checkpoint_costs_nothing_before_it(
+    reversal: Path,
+    short_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mount: bool,
+    figure: Callable[[str], None],
 ) -> None:
-    write = CheckpointStore.write
+    disk, write = SmallDisk(tmp_path / "disk", mount=mount), CheckpointStore.write
+    run = disk.folder / "run"
+    if mount and not disk.is_mounted:
+        figure("no disk can be mounted here; the size of files was limited in its place")
 
-    def full(self: CheckpointStore, name: str, *rest: Any) -> None:
+    def write_on_a_full_disk(self: CheckpointStore, name: str, *rest: Any) -> None:
         if name == "step-00000004":
-            raise OSError(28, "No space left on device", str(self.folder))
+            disk.fill(spare=4096)  # room for a part of it
         write(self, name, *rest)
 
-    monkeypatch.setattr(CheckpointStore, "write", full)
-    rule = (
-        r"cannot be written after update 4 \(No space left on device\); the checkpoint of update 3 is whole"
-    )
-    with pytest.raises(RunError, match=rule):
-        start(reversal, tmp_path / "run")
-    monkeypatch.setattr(CheckpointStore, "write", write)
-    assert start(reversal, tmp_path / "run") == 0
-    demand_equal(tmp_path / "run", short_run, "step-00000006")
+    try:
+        monkeypatch.setattr(CheckpointStore, "write", write_on_a_full_disk)
+        rule = rf"cannot be written after update 4 \({FULL}\); the checkpoint of update 3 is whole\. The same"
+        with pytest.raises(RunError, match=rule) as raised:
+            start(reversal, run)
+        assert "\n" not in str(raised.value)
+        monkeypatch.setattr(CheckpointStore, "write", write)
+        with pytest.raises(RunError, match=rf"run.*{FULL}"):  # it is still full
+            start(reversal, run)
+        store = CheckpointStore(run / "checkpoints")
+        assert store.read("step-00000003").state["step"] == 3  # by its checksums
+        assert sorted(path.name for path in store.folder.iterdir()) == ["index.json", "step-00000003"]
+        disk.free()
+        assert start(reversal, run) == 0
+        demand_equal(run, short_run, "step-00000006")
+    finally:
+        disk.close()
+
+
+def test_a_disk_that_fills_at_one_place_after_the_other(
+    reversal: Path, short_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = SmallDisk(tmp_path / "disk", mount=False)
+    run = disk.folder / "run"
+    try:
+        for owner, name in (
+            (RunFolder, "write_recipe"),
+            (Preprocessor, "save"),
+            (CheckpointStore, "write_index"),
+            (RunFolder, "append_metrics"),
+        ):
+            with monkeypatch.context() as patch:
+                fill_before(patch, disk, owner, name)
+                with pytest.raises(ProjectError, match=FULL) as raised:
+                    start(reversal, run)
+            disk.free()
+            assert str(run) in str(raised.value) and "\n" not in str(raised.value)
+        assert start(reversal, run) == 0
+        demand_equal(run, short_run, "step-00000006")
+        assert not [path for path in run.rglob(".*") if path.name.endswith(".writing")]
+    finally:
+        disk.close()
+
+
+def fill_before(patch: pytest.MonkeyPatch, disk: SmallDisk, owner: type, name: str) -> None:
+    """Fills a disk right before something is written."""
+    write = getattr(owner, name)
+
+    def write_on_a_full_disk(*arguments: Any, **options: Any) -> Any:
+        disk.fill(spare=50)
+        return write(*arguments, **options)
+
+    patch.setattr(owner, name, write_on_a_full_disk)
 
 
 def exhausted(*_: Any, **__: Any) -> None:

@@ -1,6 +1,7 @@
 """The updates themselves: put back what a checkpoint holds, fit, and answer what goes wrong on the way."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -142,15 +143,21 @@ class Fitting:
             except DivergenceError as error:
                 self._fall_back(error)
             except OSError as error:
-                last = self.store.index().last
-                kept = f"the checkpoint of update {last:,} is whole" if last else "there is no checkpoint yet"
                 raise RunError(
                     f"{error.filename or self.folder.path}: cannot be written after update "
-                    f"{self.state.step:,} ({error.strerror or error}); {kept}. "
+                    f"{self.state.step:,} ({error.strerror or error}); {self._whole()}. "
                     "The same command continues once that is mended"
                 ) from None
             except tf.errors.ResourceExhaustedError as error:
                 raise self._too_large(error) from None
+
+    def _whole(self) -> str:
+        """What is left to continue from; read and verified, since the index may be what was not written."""
+        with suppress(RunError, OSError):
+            checkpoint, _ = self.store.newest()
+            if checkpoint is not None:
+                return f"the checkpoint of update {checkpoint.state['step']:,} is whole"
+        return "there is no checkpoint yet"
 
     def _too_large(self, error: tf.errors.ResourceExhaustedError) -> RunError:
         """The error that names the batch which did not fit, and what to lower."""

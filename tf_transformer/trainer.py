@@ -24,7 +24,7 @@ from tf_transformer.callbacks.terminal import Terminal
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore
 from tf_transformer.closing import Closing
 from tf_transformer.data.encoding import EncodedCorpus, token_warnings
-from tf_transformer.errors import counted
+from tf_transformer.errors import RunError, counted
 from tf_transformer.fitting import Fitting
 from tf_transformer.recipe import Recipe, recipe_digest, replaced
 from tf_transformer.run_folder import RunFolder
@@ -60,10 +60,16 @@ def train(
         ProjectError: When recipe, data or folder do not allow it; nothing of the run is lost then.
     """
     folder = RunFolder(path)
-    if fresh:
-        folder.move_aside()
-    with folder.lock():
-        return _Training(folder, recipe, frozenset(reset), quiet).run()
+    try:
+        if fresh:
+            folder.move_aside()
+        with folder.lock():
+            return _Training(folder, recipe, frozenset(reset), quiet).run()
+    except OSError as error:
+        raise RunError(
+            f"{error.filename or path}: {error.strerror or error}; the same command continues once that is "
+            "mended"
+        ) from None
 
 
 class _Training:

@@ -1,5 +1,8 @@
 """What a person sees: a table of validations, lines, and a bar on a terminal alone."""
 
+import errno
+import io
+import os
 import sys
 from typing import Any
 
@@ -63,6 +66,23 @@ def test_quiet_prints_nothing(
     terminal.on_validation(RECORD, Outcome({}))
     terminal.on_train_end()
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("number", [errno.EPIPE, errno.ENOSPC, errno.EIO])
+def test_nobody_who_looks_on_is_no_reason_to_stop(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(io.StringIO):
+        writes = 0
+
+        def write(self, text: str) -> int:
+            self.writes += 1
+            raise OSError(number, os.strerror(number))
+
+    stream = Closed()
+    monkeypatch.setattr(sys, "stderr", stream)
+    terminal = Terminal(TrainingState())
+    for _ in range(3):
+        terminal.say("a line")
+    assert stream.writes == 1
 
 
 def test_without_a_terminal_there_is_no_bar(training: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,9 @@ Tags: ``loss``, ``perplexity``, ``learning_rate``, ``speed/â€¦`` and ``padding/â
 The same tag in both lies in one chart.
 """
 
-from collections.abc import Sequence
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +41,10 @@ class TensorBoardEvents(keras.callbacks.Callback):
         super().__init__()
         self.state = state
         self.every = every
-        self.train = tf.summary.create_file_writer(str(folder / "train"))
-        self.dev = tf.summary.create_file_writer(str(folder / "dev"))
+        self.folder = folder
+        with _errors_of_disks(folder):
+            self.train = tf.summary.create_file_writer(str(folder / "train"))
+            self.dev = tf.summary.create_file_writer(str(folder / "dev"))
         self._written = state.step
         self._rate: Any = 0.0
 
@@ -54,7 +58,7 @@ class TensorBoardEvents(keras.callbacks.Callback):
         if step % self.every or step == self._written or logs is None:
             return
         self._written = step
-        with self.train.as_default(step=step):
+        with _errors_of_disks(self.folder), self.train.as_default(step=step):
             tf.summary.scalar("loss", logs["loss"])
             tf.summary.scalar("learning_rate", self._rate)
             scale = getattr(self.model.optimizer, "dynamic_scale", None)
@@ -63,25 +67,42 @@ class TensorBoardEvents(keras.callbacks.Callback):
 
     def on_validation(self, record: dict[str, Any], outcome: Outcome) -> None:
         """Writes the figures of one validation and its samples."""
-        with self.train.as_default(step=self.state.step):
-            for name, tag in TRAINING_TAGS.items():
-                tf.summary.scalar(tag, record[name])
-        with self.dev.as_default(step=self.state.step):
-            for name, value in outcome.figures.items():
-                tf.summary.scalar(name.removeprefix("val_"), value)
-            if outcome.samples:
-                tf.summary.text("samples", _table(outcome.samples))
-        self.train.flush()
-        self.dev.flush()
+        with _errors_of_disks(self.folder):
+            with self.train.as_default(step=self.state.step):
+                for name, tag in TRAINING_TAGS.items():
+                    tf.summary.scalar(tag, record[name])
+            with self.dev.as_default(step=self.state.step):
+                for name, value in outcome.figures.items():
+                    tf.summary.scalar(name.removeprefix("val_"), value)
+                if outcome.samples:
+                    tf.summary.text("samples", _table(outcome.samples))
+            self.train.flush()
+            self.dev.flush()
 
     def write_text(self, tag: str, text: str) -> None:
         """Writes a text that belongs to the whole run, such as the recipe."""
-        with self.train.as_default(step=0):
+        with _errors_of_disks(self.folder), self.train.as_default(step=0):
             tf.summary.text(tag, f"```\n{text}\n```")
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        self.train.close()
-        self.dev.close()
+        with _errors_of_disks(self.folder):
+            self.train.close()
+            self.dev.close()
+
+
+@contextmanager
+def _errors_of_disks(folder: Path) -> Iterator[None]:
+    """TensorFlow has errors of its own for files, and the same one for a full disk and for too little memory.
+
+    Raises:
+        OSError: In their place, with the reason that the system gave.
+    """
+    try:
+        yield
+    except tf.errors.OpError as error:
+        reason = error.message.split("\n")[0].rpartition("; ")[2]
+        number = errno.ENOSPC if isinstance(error, tf.errors.ResourceExhaustedError) else errno.EIO
+        raise OSError(number, reason, str(folder)) from None
 
 
 def _table(samples: Sequence[Sample]) -> str:

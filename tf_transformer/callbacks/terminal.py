@@ -25,6 +25,13 @@ HEADINGS = (
 """Columns of the validation table: figure, heading, width, format."""
 
 
+class _Console(Console):
+    """One that tells of a closed pipe, where rich ends the program."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Terminal(keras.callbacks.Callback):
     """Shows the progress of a training.
 
@@ -43,7 +50,7 @@ class Terminal(keras.callbacks.Callback):
         self.quiet = quiet
         self.limits = Limits()
         self.batches_in_epoch = 1
-        self.console = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+        self.console = _Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._headed = False
@@ -52,8 +59,12 @@ class Terminal(keras.callbacks.Callback):
 
     def say(self, line: str) -> None:
         """Prints one line above the bar, unless quiet."""
-        if not self.quiet:
+        if self.quiet:
+            return
+        try:
             self.console.print(line, markup=False)
+        except OSError:  # whoever looked on has gone, or the log's disk is full: the training goes on
+            self.quiet = self.console.quiet = True
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._tokens, self._since = self.model.interval()["target_tokens"], time.monotonic()
