@@ -85,9 +85,9 @@ def test_the_peak_of_a_process_is_by_how_much_it_grew_meanwhile() -> None:
     process = ProcessMemory((10 * GIB, "a test leaves"))
     assert process.limit == 7 * GIB
     assert process.of == "70% of the 10.0 GiB that a test leaves"
-    mib, small = 2**20, 32 * 2**20
-    large = process.peak(lambda: np.ones(96 * mib, np.uint8).sum())  # given back before the peak is read
-    assert 96 * mib <= large < 96 * mib + small
+    large, small = 96 * 2**20, 32 * 2**20
+    # Given back before the peak is read. The rest of the process may shrink meanwhile, or grow.
+    assert abs(process.peak(lambda: np.ones(large, np.uint8).sum()) - large) < small
     if Path("/proc/self/clear_refs").exists():  # elsewhere it is the peak of the process's whole life
         assert process.peak(lambda: None) < small
 
