@@ -122,20 +122,23 @@ def test_not_even_a_small_update_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vocabulary_size", "heads", "place"),
+    ("vocabulary_size", "heads", "loss_chunk", "place"),
     [
-        (50_000, 1, 0),  # logits: the most target positions, 8 * 10
-        (5, 1, 1),  # layers: target positions count double, 2 * 60 + 2 * 20 and 8 + 2 * 80 against 150
-        (5, 64, 2),  # attention: squares
+        (50_000, 1, None, 0),  # logits: the most target positions, 8 * 10
+        (50_000, 1, 16, 1),  # logits of 16 positions each: nothing between the batches
+        (5, 1, None, 1),  # layers: target positions count double, 2 * 60 + 2 * 20 and 8 + 2 * 80 against 150
+        (5, 64, None, 2),  # attention: squares
     ],
 )
-def test_the_most_expensive_batch_hangs_on_the_model(vocabulary_size: int, heads: int, place: int) -> None:
+def test_the_most_expensive_batch_hangs_on_the_model(
+    vocabulary_size: int, heads: int, loss_chunk: int | None, place: int
+) -> None:
     def batch(rows: int, source: int, target: int) -> Batch:
         return Batch(np.arange(rows), {"source": source, "target": target}, rows * target)
 
     batches = [batch(8, 1, 10), batch(30, 6, 2), batch(1, 50, 50)]
     model = Model(num_layers=2, hidden_dim=64, intermediate_dim=64, num_heads=heads)
-    assert most_expensive(batches, model, vocabulary_size) == place
+    assert most_expensive(batches, model, vocabulary_size, loss_chunk) == place
 
 
 SMALL = (

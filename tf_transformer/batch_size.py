@@ -161,7 +161,8 @@ def find_batch_tokens(
     def prepare(tokens: int) -> Callable[[], object]:
         training = recipe.training.model_copy(update={"batch_tokens": tokens})
         plan = plan_batches(encoded, training, weights)
-        place = most_expensive(plan.epoch(0), recipe.model, preprocessor.target_vocabulary_size)
+        pieces = preprocessor.target_vocabulary_size
+        place = most_expensive(plan.epoch(0), recipe.model, pieces, training.loss_chunk)
         batches = training_dataset(encoded, plan, preprocessor.assemble, Position(0, place))
         return lambda: model.fit(batches, steps_per_epoch=1, epochs=1, verbose=0, shuffle=False)
 
@@ -169,7 +170,9 @@ def find_batch_tokens(
     return choose_batch_tokens(prepare, memory or device_memory(), int(epoch_tokens))
 
 
-def most_expensive(batches: list[Batch], model: Model, vocabulary_size: int) -> int:
+def most_expensive(
+    batches: list[Batch], model: Model, vocabulary_size: int, loss_chunk: int | None = None
+) -> int:
     """The place of the batch whose update takes the most memory.
 
     It is told from a rough count of the numbers that the backward pass needs: of logits and their gradients,
@@ -179,13 +182,15 @@ def most_expensive(batches: list[Batch], model: Model, vocabulary_size: int) -> 
         batches: An epoch's.
         model: The sizes of the model.
         vocabulary_size: Pieces of the target side.
+        loss_chunk: Target positions whose logits are in memory at a time; None for all.
     """
     layer = 12 * model.hidden_dim + 2 * model.intermediate_dim
 
     def numbers(batch: Batch) -> int:
         source, target = batch.lengths["source"], batch.lengths["target"]
+        rows = len(batch.rows)
         attention = 3 * model.num_heads * (source**2 + target**2 + source * target)
-        positions = layer * (source + 2 * target) + attention
-        return len(batch.rows) * (3 * vocabulary_size * target + model.num_layers * positions)
+        layers = model.num_layers * (layer * (source + 2 * target) + attention)
+        return rows * layers + 3 * vocabulary_size * min(rows * target, loss_chunk or rows * target)
 
     return max(range(len(batches)), key=lambda place: numbers(batches[place]))

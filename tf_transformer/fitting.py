@@ -161,11 +161,12 @@ class Fitting:
 
     def _too_large(self, error: tf.errors.ResourceExhaustedError) -> RunError:
         """The error that names the batch which did not fit, and what to lower."""
-        batch = self.plan.epoch(self.state.epoch)[self.state.batch]
+        batch, training = self.plan.epoch(self.state.epoch)[self.state.batch], self.recipe.training
+        chunk = " or set training.loss_chunk to 1024" if training.loss_chunk is None else ""
         return RunError(
             f"out of memory after update {self.state.step:,}, at a batch of {len(batch.rows):,} pairs, padded"
             f" to {batch.lengths['source']} source and {batch.lengths['target']} target pieces: lower "
-            f"training.batch_tokens (now {self.recipe.training.batch_tokens:,}) or {self._longest()}; "
+            f"training.batch_tokens (now {training.batch_tokens:,}) or {self._longest()}{chunk}; "
             f"TensorFlow says: {_first_line(error)}"
         )
 
