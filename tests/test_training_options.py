@@ -30,7 +30,13 @@ SMALL = (
     "training.schedule.warmup_steps=5",
     "decoding.beam=1",
 )
-OPTIONS = ("training.ema=0.8", "training.r_drop=2")
+OPTIONS = (
+    "text.tokenizer=sentencepiece",
+    "text.byte_fallback=false",
+    "training.subword_sampling={alpha: 0.3}",
+    "training.r_drop=2",
+    "training.ema=0.8",
+)
 TIMING = ("seconds", "target_tokens_per_second", "source_tokens_per_second")
 
 

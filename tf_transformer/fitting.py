@@ -24,9 +24,8 @@ from tf_transformer.callbacks.tensorboard import TensorBoardEvents
 from tf_transformer.callbacks.terminal import Terminal
 from tf_transformer.callbacks.validation import Measure, Outcome, Validation
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, step_name
-from tf_transformer.data.batching import BatchPlan
 from tf_transformer.data.encoding import EncodedCorpus
-from tf_transformer.data.pipeline import Position, training_dataset
+from tf_transformer.data.pipeline import Plan, Position, training_dataset
 from tf_transformer.errors import RunError
 from tf_transformer.recipe import Recipe, dump_recipe
 from tf_transformer.run_folder import RunFolder
@@ -65,7 +64,7 @@ class Fitting:
     task: Translator
     dev: Sequence[EvaluationSet]
     encoded: EncodedCorpus
-    plan: BatchPlan
+    plan: Plan
 
     @property
     def limits(self) -> Limits:

@@ -14,10 +14,10 @@ from tf_transformer.build.data import (
     build_preprocessor,
     encode_evaluation,
     encode_training,
-    plan_batches,
     read_text,
 )
 from tf_transformer.build.model import build_optimizer, build_schedule, build_transformer, build_translator
+from tf_transformer.build.plan import build_plan
 from tf_transformer.callbacks.advance import Interruption
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.terminal import Terminal
@@ -170,7 +170,7 @@ class _Training:
 
     def _fitting(self, text: TextData, preprocessor: Preprocessor, encoded: EncodedCorpus) -> Fitting:
         recipe, training = self.recipe, self.recipe.training
-        plan = plan_batches(encoded, training, text.weights)
+        plan = build_plan(recipe, text, encoded, preprocessor)
         batches, shares = plan.num_batches(0), plan.padding()
         trained, rate = self._training_model(preprocessor, batches)
         model = trained.model

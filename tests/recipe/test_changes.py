@@ -114,6 +114,8 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "training.divergence.restores": ("free", [], "training.divergence.restores=7"),
     "training.keep": ("free", [], "training.keep=7"),
     "training.average": ("free", [], "training.average=3"),
+    "training.subword_sampling.alpha": ("logged", ["training.subword_sampling={}"], "training.subword_sampling.alpha=0.2"),
+    "training.subword_sampling.sides": ("logged", ["training.subword_sampling={}"], "training.subword_sampling.sides=source"),
     "training.r_drop": ("logged", [], "training.r_drop=5"),
     "training.ema": ("logged", [], "training.ema=0.9"),
     "training.early_stopping.metric": ("free", ["training.early_stopping={}"], "training.early_stopping.metric=loss"),

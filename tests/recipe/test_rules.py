@@ -46,6 +46,10 @@ LIST = "data.dev=[{table: dev.tsv}, {source: dev.en, target: dev.de}]"
             ["text.shared=false", "model.tie_embeddings=all"],
             'model.tie_embeddings: must be output or none where text.shared is false; received "all"',
         ),
+        (
+            ["text.tokenizer=words", "training.subword_sampling={}"],
+            "training.subword_sampling: is for sentencepiece, and text.tokenizer is words",
+        ),
         (["training.average=6"], "training.average: must be at most training.keep, which is 5; received 6"),
         (
             ["training.optimizer.weight_decay=0.1"],

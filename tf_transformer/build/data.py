@@ -151,7 +151,7 @@ def encode_training(corpora: Sequence[Corpus], preprocessor: Preprocessor, data:
     Raises:
         DataError: When no pair is short enough.
     """
-    return limit(_encode(corpora, preprocessor), _limits(data), data.on_long)
+    return limit(_encode(corpora, preprocessor), length_limits(data), data.on_long)
 
 
 def plan_batches(encoded: EncodedCorpus, training: Training, weights: Sequence[float]) -> BatchPlan:
@@ -170,7 +170,7 @@ def plan_batches(encoded: EncodedCorpus, training: Training, weights: Sequence[f
 
 def encode_evaluation(text: EvaluationText, preprocessor: Preprocessor, data: Data) -> EvaluationSet:
     """A dev or test set as ids; a sentence over the limits is cut, never dropped."""
-    encoded = limit(_encode(text.corpora, preprocessor), _limits(data), "truncate")
+    encoded = limit(_encode(text.corpora, preprocessor), length_limits(data), "truncate")
     batches = evaluation_batches(encoded, EVALUATION_POSITIONS, preprocessor.assemble)
     return EvaluationSet(text.name, text.sources, text.references, list(batches.dataset))
 
@@ -180,7 +180,8 @@ def _encode(corpora: Sequence[Corpus], preprocessor: Preprocessor) -> EncodedCor
     return merge([encode(corpus, encoders) for corpus in corpora])
 
 
-def _limits(data: Data) -> dict[str, int]:
+def length_limits(data: Data) -> dict[str, int]:
+    """The positions that a row may take, by column."""
     return {"source": data.max_source_length, "target": data.max_target_length}
 
 

@@ -1,15 +1,17 @@
 """What a model is fed with, for eyes: a real batch in text, pieces, ids, mask and shifted targets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 from tf_transformer.build import load_run
-from tf_transformer.build.data import build_preprocessor, encode_training, plan_batches, read_text
+from tf_transformer.build.data import TextData, build_preprocessor, encode_training, read_text
 from tf_transformer.build.model import build_transformer
+from tf_transformer.build.plan import build_plan
 from tf_transformer.data.encoding import EncodedCorpus
+from tf_transformer.data.pipeline import columns_in
 from tf_transformer.errors import counted
 from tf_transformer.models import Transformer
 from tf_transformer.presets import PAD_ID, UNKNOWN_ID
@@ -33,7 +35,7 @@ def inspect_recipe(recipe: Recipe, rows: int) -> Iterator[str]:
     yield from text.report
     preprocessor = build_preprocessor(recipe.text, text.train)
     encoded = encode_training(text.train, preprocessor, recipe.data)
-    yield from _batch(recipe, preprocessor, encoded, text.weights, rows)
+    yield from _batch(recipe, preprocessor, encoded, text, rows)
     yield from _summary(build_transformer(recipe, preprocessor, "float32"))
 
 
@@ -44,18 +46,18 @@ def inspect_run(folder: Path, rows: int) -> Iterator[str]:
     text = read_text(recipe)
     yield from text.report
     encoded = encode_training(text.train, loaded.task.preprocessor, recipe.data)
-    yield from _batch(recipe, loaded.task.preprocessor, encoded, text.weights, rows)
+    yield from _batch(recipe, loaded.task.preprocessor, encoded, text, rows)
     yield from _summary(loaded.task.model)
 
 
 def _batch(
-    recipe: Recipe, preprocessor: Preprocessor, encoded: EncodedCorpus, weights: Sequence[float], rows: int
+    recipe: Recipe, preprocessor: Preprocessor, encoded: EncodedCorpus, text: TextData, rows: int
 ) -> Iterator[str]:
-    plan = plan_batches(encoded, recipe.training, weights)
-    batch = plan.epoch(0)[0]
+    plan = build_plan(recipe, text, encoded, preprocessor)
+    batch, columns = plan.epoch(0)[0], columns_in(0, encoded, plan)
     inputs, labels = preprocessor.assemble(
-        tf.gather(encoded.columns["source"], batch.rows),
-        tf.gather(encoded.columns["target"], batch.rows),
+        tf.gather(columns["source"], batch.rows),
+        tf.gather(columns["target"], batch.rows),
         source_length=batch.lengths["source"],
         target_length=batch.lengths["target"],
     )
@@ -68,7 +70,7 @@ def _batch(
     yield f"{counted(len(encoded), 'pair')}, {updates} an epoch, {shapes} of batches"
     yield f"padding: {shares['source']:.1%} of source positions, {shares['target']:.1%} of target positions"
     for name in ("source", "target"):
-        ids = encoded.columns[name].flat_values.numpy()
+        ids = columns[name].flat_values.numpy()
         yield f"unknown pieces: {np.mean(ids == UNKNOWN_ID):.3%} of {name}"
     shapes = f"source_ids {list(inputs['source_ids'].shape)}, target_ids {list(inputs['target_ids'].shape)}"
     tokens = counted(batch.tokens, "real target token")

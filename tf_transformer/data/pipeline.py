@@ -1,6 +1,6 @@
 """From ids in memory to batches for a model: whole batches are gathered and padded, never single rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import tensorflow as tf
 from tf_transformer.arguments import whole_number
 from tf_transformer.data.batching import Batch, BatchPlan
 from tf_transformer.data.encoding import EncodedCorpus, encode, limit, merge, token_warnings
+from tf_transformer.data.sampled_plan import Ids, Plan, SampledPlan
 from tf_transformer.data.shapes import IntArray
 
 __all__ = [
@@ -17,7 +18,9 @@ __all__ = [
     "BatchPlan",
     "EncodedCorpus",
     "EvaluationSet",
+    "Plan",
     "Position",
+    "SampledPlan",
     "encode",
     "evaluation_batches",
     "limit",
@@ -47,7 +50,7 @@ class Position:
         for name in ("epoch", "batch"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
 
-    def advance(self, plan: BatchPlan, batches: int = 1) -> "Position":
+    def advance(self, plan: Plan, batches: int = 1) -> "Position":
         """The position some batches later.
 
         Args:
@@ -73,13 +76,13 @@ class Position:
 
 
 def training_dataset(
-    encoded: EncodedCorpus, plan: BatchPlan, assemble: Assemble, start: Position | tuple[int, int] = (0, 0)
+    encoded: EncodedCorpus, plan: Plan, assemble: Assemble, start: Position | tuple[int, int] = (0, 0)
 ) -> tf.data.Dataset:
     """Batches without end, in the order of a plan.
 
     Args:
         encoded: The corpus that the plan was made for.
-        plan: Which rows make a batch, and what they are padded to.
+        plan: Which rows make a batch, and what they are padded to; a `SampledPlan` also has the ids.
         assemble: Called in a graph with keywords `source_ids`, `source_length` and so on: for each column its
             ragged int32 ids `[batch, None]` and the scalar int32 length to pad to; returns what the model
             gets, such as `(inputs, labels)`.
@@ -99,7 +102,16 @@ def training_dataset(
     first = start if isinstance(start, Position) else Position(*start)
 
     epochs = tf.data.Dataset.counter(first.epoch, 1)
-    return _dataset(encoded, epochs, plan.epoch, first, assemble)
+    sampled = plan.ids if isinstance(plan, SampledPlan) else None
+    return _dataset(encoded, epochs, plan.epoch, first, assemble, sampled)
+
+
+def columns_in(epoch: int, encoded: EncodedCorpus, plan: Plan) -> dict[str, tf.RaggedTensor]:
+    """The ids of a corpus in an epoch, ragged int32 `[rows, None]` by column."""
+    if not isinstance(plan, SampledPlan):
+        return encoded.columns
+    ids = plan.ids(epoch)
+    return _ragged(ids, [tf.constant(array) for pair in ids.values() for array in pair])
 
 
 @dataclass(frozen=True)
@@ -181,30 +193,51 @@ def _dataset(
     batches: Callable[[int], list[Batch]],
     start: Position,
     assemble: Assemble,
+    sampled: Callable[[int], Mapping[str, Ids]] | None = None,
 ) -> tf.data.Dataset:
     """Gather, pad and prefetch in a graph; Python is asked once an epoch which rows go together."""
     names = tuple(encoded.columns)
+    types = [tf.int64, tf.int64, tf.int32] + [tf.int32, tf.int64] * (len(names) if sampled else 0)
 
-    def numbers(epoch: IntArray) -> tuple[IntArray, IntArray, np.ndarray[Any, np.dtype[np.int32]]]:
+    def numbers(epoch: IntArray) -> list[np.ndarray[Any, Any]]:
+        ids = [array for name in names for array in sampled(int(epoch))[name]] if sampled else []
         planned = batches(int(epoch))
         ends = np.cumsum([0] + [len(batch.rows) for batch in planned])
         lengths = [[batch.lengths[name] for name in names] for batch in planned]
         rows = np.concatenate([np.zeros(0, np.int64), *(batch.rows for batch in planned)])
-        return rows, ends, np.array(lengths, np.int32).reshape(-1, len(names))
+        return [rows, ends, np.array(lengths, np.int32).reshape(-1, len(names)), *ids]
 
-    def one_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
-        rows, ends, lengths = tf.numpy_function(numbers, [epoch], [tf.int64, tf.int64, tf.int32])
-        rows, ends = tf.ensure_shape(rows, [None]), tf.ensure_shape(ends, [None])
+    def planned(epoch: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return epoch, *tf.numpy_function(numbers, [epoch], types)
+
+    def one_epoch(
+        epoch: tf.Tensor, rows: tf.Tensor, ends: tf.Tensor, lengths: tf.Tensor, *ids: tf.Tensor
+    ) -> tf.data.Dataset:
+        rows, ends, *known = [tf.ensure_shape(tensor, [None]) for tensor in (rows, ends, *ids)]
         lengths = tf.ensure_shape(lengths, [None, len(names)])
+        columns = _ragged(names, known) if sampled else encoded.columns
         first = tf.where(epoch == start.epoch, tf.constant(start.batch, tf.int64), 0)
-        places = tf.data.Dataset.range(first, tf.shape(lengths, tf.int64)[0])
-        return places.map(lambda place: (rows[ends[place] : ends[place + 1]], lengths[place]))
 
-    def gather(rows: tf.Tensor, lengths: tf.Tensor) -> Any:
-        columns = {f"{name}_ids": tf.gather(encoded.columns[name], rows) for name in names}
+        def gather(place: tf.Tensor) -> tuple[dict[str, tf.RaggedTensor], tf.Tensor]:
+            chosen = rows[ends[place] : ends[place + 1]]
+            return {f"{name}_ids": tf.gather(columns[name], chosen) for name in names}, lengths[place]
+
+        return tf.data.Dataset.range(first, tf.shape(lengths, tf.int64)[0]).map(gather)
+
+    def pad(columns: dict[str, tf.RaggedTensor], lengths: tf.Tensor) -> Any:
         sizes = {f"{name}_length": lengths[place] for place, name in enumerate(names)}
         return assemble(**columns, **sizes)
 
-    dataset = epochs.flat_map(one_epoch)
-    dataset = dataset.map(gather, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    # The next epoch is made ready while this one is trained on.
+    dataset = epochs.map(planned).prefetch(1).flat_map(one_epoch)
+    dataset = dataset.map(pad, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     return dataset.prefetch(_AHEAD)
+
+
+def _ragged(names: Collection[str], ids: Sequence[tf.Tensor]) -> dict[str, tf.RaggedTensor]:
+    """Columns of their values and splits, one after the other."""
+    pairs = zip(names, ids[::2], ids[1::2], strict=True)
+    return {
+        name: tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+        for name, values, splits in pairs
+    }

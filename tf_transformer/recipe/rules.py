@@ -144,6 +144,12 @@ def _falling(training: Training, schedule: Falling) -> Iterator[Fault]:
         yield Fault(warmup, rule, schedule.warmup_steps, others=others)
 
 
+def _sampled(text: Text, training: Training) -> Iterator[Fault]:
+    if training.subword_sampling is not None and text.tokenizer != "sentencepiece":
+        rule = f"is for sentencepiece, and text.tokenizer is {text.tokenizer}"
+        yield Fault(("training", "subword_sampling"), rule)
+
+
 def _tied(text: Text, model: Model) -> Iterator[Fault]:
     if model.tie_embeddings == "all" and not text.shared:
         rule = "must be output or none where text.shared is false"
@@ -228,6 +234,7 @@ _RULES: tuple[tuple[tuple[str, ...], Callable[..., Iterator[Fault]]], ...] = (
     (("model",), _model),
     (("text",), _text),
     (("training",), _training),
+    (("text", "training"), _sampled),
     (("text", "model"), _tied),
     (("data", "model"), _positions),
     (("data", "text"), _normal_forms),

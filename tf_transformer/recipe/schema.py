@@ -219,6 +219,17 @@ class Divergence(Section):
     )
 
 
+class SubwordSampling(Section):
+    """Other pieces for the same text each epoch: BPE-dropout, or sampling from a unigram model."""
+
+    alpha: Annotated[float, Field(gt=0, le=1)] = key(
+        0.1,
+        "bpe: share of merges left out, more is stranger; unigram: exponent of P, less is stranger.",
+        midway="logged",
+    )
+    sides: Literal["both", "source", "target"] = key("both", "Which side is sampled.", midway="logged")
+
+
 class Training(Section):
     """How long, how fast, and what is kept. The first of steps, epochs and minutes to be reached ends it."""
 
@@ -260,6 +271,9 @@ class Training(Section):
     )
     average: Annotated[Whole, Field(ge=0, le=1000)] = key(
         0, "Last kept checkpoints averaged when training ends; 0 for none.", midway="free"
+    )
+    subword_sampling: SubwordSampling | None = key(
+        None, "Segment training text anew each epoch (sentencepiece only); null for never.", midway="logged"
     )
     r_drop: Annotated[float, Field(gt=0, le=1000)] | None = key(
         None,

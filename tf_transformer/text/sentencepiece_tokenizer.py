@@ -1,7 +1,7 @@
 """SentencePiece in the graph: pieces of words learnt from the corpus, spaces included."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +13,7 @@ from tf_transformer.text import sentencepiece_model as models
 from tf_transformer.text.sentencepiece_import import with_our_ids
 from tf_transformer.text.sentencepiece_training import train_model
 from tf_transformer.text.storage import read_bytes
+from tf_transformer.text.subword_sampling import SubwordSampler
 from tf_transformer.text.tokenizers import Tokenizer, Unknown
 
 MODEL_FILE = "sentencepiece.model"
@@ -117,6 +118,10 @@ class SentencePieceTokenizer(Tokenizer):
     def model(self) -> bytes:
         """The content of the model file, for the `sentencepiece` library."""
         return self._model
+
+    def sampler(self, texts: Sequence[str], alpha: float) -> SubwordSampler:
+        """What draws other segmentations of texts; arguments and errors as of `SubwordSampler`."""
+        return SubwordSampler(self._model, texts, alpha)
 
     def model_files(self) -> dict[str, bytes]:
         """Content by name of the files that hold the pieces."""
