@@ -139,8 +139,9 @@ def test_the_alternatives_in_the_commented_recipe_are_right(folder: Path) -> Non
     names = [key for key, _ in blocks]
     assert sorted(set(names)) == [
         "data.dev", "data.test", "data.train", "training.early_stopping", "training.schedule",
+        "training.subword_sampling",
     ]  # fmt: skip
-    assert len(names) == 11
+    assert len(names) == 12
 
 
 def test_there_is_no_other_task_yet() -> None:

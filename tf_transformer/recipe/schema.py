@@ -224,7 +224,7 @@ class SubwordSampling(Section):
 
     alpha: Annotated[float, Field(gt=0, le=1)] = key(
         0.1,
-        "bpe: share of merges left out, more is stranger; unigram: exponent of P, less is stranger.",
+        "BPE: share of merges left out, more is stranger; unigram: exponent of P, less is stranger.",
         midway="logged",
     )
     sides: Literal["both", "source", "target"] = key("both", "Which side is sampled.", midway="logged")
