@@ -182,7 +182,7 @@ def test_a_checkpoint_names_no_file_but_its_own(tmp_path: Path, name: str) -> No
         store.read(step_name(3))
 
 
-@pytest.mark.parametrize("name", ["../../secret.txt", "/etc/passwd"])
+@pytest.mark.parametrize("name", ["../../secret.txt", "/etc/passwd", "/dev/zero"])
 def test_a_tokenizer_names_no_file_but_its_own(tmp_path: Path, name: str) -> None:
     from tf_transformer.text import Preprocessor, train_tokenizer
 
@@ -192,9 +192,28 @@ def test_a_tokenizer_names_no_file_but_its_own(tmp_path: Path, name: str) -> Non
     values = json.loads(manifest.read_text())
     values["files"][name] = values["files"]["vocabulary.txt"]
     manifest.write_text(json.dumps(values))
-    with pytest.raises(TextError) as caught:
+    with pytest.raises(
+        TextError, match=r"tokenizer\.json: `files` must be names of files beside it\. Received"
+    ):
         Preprocessor.load(tmp_path / "tokenizer")
-    assert "root:" not in str(caught.value) and "secret\n" not in str(caught.value)
+
+
+def test_a_tokenizer_reads_no_device_and_no_depth(tmp_path: Path) -> None:
+    from tf_transformer.text import Preprocessor, train_tokenizer
+
+    folder = tmp_path / "tokenizer"
+    Preprocessor(train_tokenizer("words", ["a b"], 9)).save(folder)
+    (folder / "shared" / "vocabulary.txt").unlink()
+    (folder / "shared" / "vocabulary.txt").symlink_to("/dev/zero")
+    with pytest.raises(
+        TextError, match=r"vocabulary\.txt: must be a file that can be read\. Received: a folder or"
+    ):
+        Preprocessor.load(folder)
+    (folder / "preprocessor.json").write_text("[" * 100_000)
+    with pytest.raises(
+        TextError, match=r"preprocessor\.json: must be JSON in UTF-8\. Received: nested too deeply"
+    ):
+        Preprocessor.load(folder)
 
 
 def bomb() -> str:

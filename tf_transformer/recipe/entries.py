@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Strict, Tag
 
+from tf_transformer.presets import GREATEST_WEIGHT
 from tf_transformer.recipe.fields import (
     Column,
     DataFile,
@@ -70,7 +71,9 @@ class Table(Entry):
 class Weighted(Section):
     """What an entry of training text has beside: its share."""
 
-    weight: float = key(1.0, "Times that an epoch takes this corpus.", midway="logged", gt=0, le=1000)
+    weight: float = key(
+        1.0, "Times that an epoch takes this corpus.", midway="logged", gt=0, le=GREATEST_WEIGHT
+    )
 
 
 class TrainColumns(Section):

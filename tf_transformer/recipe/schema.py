@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from tf_transformer.presets import MODEL_PRESETS
+from tf_transformer.presets import LONGEST_ANSWER, MODEL_PRESETS, MOST_HYPOTHESES
 from tf_transformer.recipe.entries import (
     DevData,
     EvaluationEntry,
@@ -260,7 +260,7 @@ class Training(Section):
     validate_every: Updates = key(500, "Updates between validations on the whole dev text.", midway="free")
     checkpoint_every: Updates = key(500, "Updates between checkpoints to continue from.", midway="free")
     checkpoint_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = key(
-        15, "Minutes between checkpoints, where updates take long; null for never.", midway="free"
+        15.0, "Minutes between checkpoints, where updates take long; null for never.", midway="free"
     )
     max_skipped: Updates = key(
         25, "Updates in a row without a finite loss and gradient that stop the training.", midway="free"
@@ -293,7 +293,7 @@ class Training(Section):
 class Decoding(Section):
     """The search that finds translations."""
 
-    beam: Annotated[Whole, Field(ge=1, le=1000)] = key(
+    beam: Annotated[Whole, Field(ge=1, le=MOST_HYPOTHESES)] = key(
         4, "Hypotheses kept alive for each sentence; 1 is greedy.", midway="free"
     )
     length_formula: Literal["mean", "gnmt"] = key(
@@ -305,7 +305,7 @@ class Decoding(Section):
     max_length_factor: Annotated[float, Field(ge=0, le=1000)] = key(
         2.0, "Longest answer: this many pieces for each source piece,", midway="free"
     )
-    max_length_margin: Annotated[Whole, Field(ge=1, le=MOST_PIECES)] = key(
+    max_length_margin: Annotated[Whole, Field(ge=1, le=LONGEST_ANSWER)] = key(
         10, "and this many more.", midway="free"
     )
 
@@ -316,7 +316,7 @@ class Evaluation(Section):
     tokenize: Literal["13a", "intl", "zh", "char", "none"] = key(
         "13a", "sacreBLEU's tokenizer for val_bleu and test_bleu.", midway="logged"
     )
-    beam: Annotated[Whole, Field(ge=1, le=1000)] = key(
+    beam: Annotated[Whole, Field(ge=1, le=MOST_HYPOTHESES)] = key(
         1, "Beam of validation while training; 1, greedy, is fastest.", midway="logged"
     )
     samples: Annotated[Whole, Field(ge=0, le=1000)] = key(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tf_transformer.errors import TextError
-from tf_transformer.files import sync_folder, write_bytes
+from tf_transformer.files import parse_json, sync_folder, write_bytes
 
 FORMAT = 1
 
@@ -61,8 +61,10 @@ def read_bytes(path: Path) -> bytes:
     """Returns the content of a file.
 
     Raises:
-        TextError: It cannot be read; the message names it.
+        TextError: It cannot be read; the message names it. A device, which may have no end, is no file.
     """
+    if path.exists() and not path.is_file():
+        raise TextError(f"{path}: must be a file that can be read. Received: a folder or a device")
     try:
         return path.read_bytes()
     except OSError as error:
@@ -78,7 +80,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """
     content = read_bytes(path)
     try:
-        manifest = json.loads(content.decode("utf-8"))
+        manifest = parse_json(content)
     except ValueError as error:
         raise TextError(f"{path}: must be JSON in UTF-8. Received: {error}") from error
     if not isinstance(manifest, dict):

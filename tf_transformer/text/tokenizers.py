@@ -264,6 +264,9 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     names = storage.field(manifest, path, "files", dict)
     if kind not in TOKENIZERS:
         raise TextError(f"{path}: `kind` must be one of {', '.join(TOKENIZERS)}. Received: {kind!r}")
+    foreign = [name for name in names if Path(name).name != name]
+    if foreign:
+        raise TextError(f"{path}: `files` must be names of files beside it. Received: {foreign[0]!r}")
     files = {name: path.parent / name for name in names}
     try:
         tokenizer = tokenizer_class(kind).read(files, size, options)
