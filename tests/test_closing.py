@@ -59,13 +59,19 @@ def one_set(name: str) -> EvaluationSet:
 
 
 def close(
-    folder: Path, wanted: float, average: int, measure: Measure = BLEU, damaged: int | None = None
+    folder: Path,
+    wanted: float,
+    average: int,
+    measure: Measure = BLEU,
+    damaged: int | None = None,
+    average_by: str = "last",
 ) -> tuple[dict[str, Any], Task, list[str]]:
     """Closes a run whose weight is 1, 2 and 3 at steps 10, 20 and 30, of which 20 was the best."""
     (folder / "a.tsv").write_text("source\ttarget\na\tb\n")
     (folder / "recipe.yaml").write_text(
         "task: translate\ndata: {train: {table: a.tsv}, dev: {fraction: 0.5}}\n"
-        f"training: {{steps: 30, keep: 3, average: {average}, precision: float32, label_smoothing: 0.0}}\n"
+        f"training: {{steps: 30, keep: 3, average: {average}, average_by: {average_by}, precision: float32, "
+        "label_smoothing: 0.0}\n"
     )
     recipe = with_files(load_recipe(folder / "recipe.yaml"), folder)
     run, task, said = RunFolder(folder / "run"), Task(wanted), list[str]()
@@ -74,6 +80,7 @@ def close(
     path = task.model.weights[0].path
     for step in (10, 20, 30):
         store.write(step_name(step), {path: np.array(step / 10, np.float32)}, {}, {"step": step})
+        run.append_metrics({"step": step, "val_bleu": 50.0 - abs(step - 19), "val_loss": 1.0 - step / 100})
     store.write_index(Index(last=30, best=20, kept=[10, 20, 30]))
     if damaged is not None:
         (store.folder / step_name(damaged) / "weights.npz").write_bytes(b"cut")
@@ -108,6 +115,17 @@ def test_the_average_wins_where_dev_says_so(tmp_path: Path) -> None:
     assert [text.split()[0] for text in task.asked] == ["dev", "more", "dev", "more", "one", "two"]
     average = CheckpointStore(tmp_path / "run" / "checkpoints").read("average")
     assert (average.state["step"], average.state["averaged"]) == (30, [20, 30])
+
+
+def test_the_average_may_be_that_of_the_best(tmp_path: Path) -> None:
+    # By BLEU 10 and 20 are the best two, by loss 20 and 30.
+    for measure, steps in ((BLEU, [10, 20]), (LOSS, [20, 30])):
+        folder = tmp_path / measure.name
+        folder.mkdir()
+        close(folder, wanted=1.5, average=2, measure=measure, average_by="best")
+        average = CheckpointStore(folder / "run" / "checkpoints").read("average")
+        assert average.state["averaged"] == steps
+        assert [float(weight) for weight in average.weights.values()] == [sum(steps) / 20]
 
 
 def test_the_best_stays_where_the_average_is_worse(tmp_path: Path) -> None:

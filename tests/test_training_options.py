@@ -25,7 +25,7 @@ SMALL = (
     "model.dropout=0.3",
     "training.batch_tokens=3000",  # nine updates an epoch
     "training.steps=14",
-    "training.validate_every=7",
+    "training.validate_every=4",
     "training.checkpoint_every=4",
     "training.schedule.warmup_steps=5",
     "decoding.beam=1",
@@ -36,6 +36,9 @@ OPTIONS = (
     "training.subword_sampling={alpha: 0.3}",
     "training.r_drop=2",
     "training.ema=0.8",
+    "training.keep=2",
+    "training.average=2",
+    "training.average_by=best",
 )
 TIMING = ("seconds", "target_tokens_per_second", "source_tokens_per_second")
 
@@ -108,6 +111,15 @@ def test_the_moving_average_is_validated_and_answers(undisturbed: Path) -> None:
     for weight in load_run(undisturbed, "best").task.model.weights:
         np.testing.assert_array_equal(weight.numpy(), checkpoint.weights[weight.path])
     assert any((raw[path] != checkpoint.weights[path]).any() for path in raw)
+
+
+def test_the_best_checkpoints_are_kept_and_averaged(undisturbed: Path) -> None:
+    store = CheckpointStore(undisturbed / "checkpoints")
+    bleu = {row["step"]: row["val_bleu"] for row in metrics(undisturbed)}
+    assert list(bleu) == [4, 8, 12, 14]
+    best = sorted(sorted(bleu, key=lambda step: (bleu[step], step))[-2:])
+    assert store.index().kept == best
+    assert store.read("average").state["averaged"] == best
 
 
 def test_a_moving_average_may_begin_and_end_midway(

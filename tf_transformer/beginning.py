@@ -130,16 +130,11 @@ def _weighed(folder: RunFolder, old: Recipe, new: Recipe, reset: Collection[Rese
 
 def _other_measure(old: Recipe, new: Recipe, changes: Changes) -> str | None:
     """The key that changes what validations measure, if any: what was best by it says nothing now."""
-    if _measure(old) != _measure(new):
+    if old.training.best_by != new.training.best_by:
         return "training.early_stopping.metric"
     of_dev = (change.key for change in changes.logged if change.key.startswith("data.dev."))
     of_text = (change.key for change in changes.logged if change.key == "evaluation.tokenize")
-    return next(of_dev, None) or (next(of_text, None) if _measure(new) == "bleu" else None)
-
-
-def _measure(recipe: Recipe) -> str:
-    early = recipe.training.early_stopping
-    return early.metric if early is not None else "bleu"
+    return next(of_dev, None) or (next(of_text, None) if new.training.best_by == "bleu" else None)
 
 
 def _refuse_lost_checkpoints(folder: RunFolder) -> None:

@@ -59,7 +59,7 @@ class Closing:
             state: Of the complete training.
             measure: By which dev decides.
         """
-        figures = {name: self._dev_figures(name, dev) for name in self._candidates(state)}
+        figures = {name: self._dev_figures(name, dev) for name in self._candidates(state, measure)}
         chosen = next(iter(figures))
         for name, values in figures.items():
             if measure.improves(values[measure.name], figures[chosen][measure.name]):
@@ -87,13 +87,15 @@ class Closing:
         self.folder.write_results(final_results(self.folder, self.recipe, metrics, signatures, facts))
         self._point_the_way(state)
 
-    def _candidates(self, state: TrainingState) -> list[str]:
+    def _candidates(self, state: TrainingState, measure: Measure) -> list[str]:
         index = self.store.index()
         index.average_is_best = False  # that of an earlier, shorter training says nothing of this one
         self.store.write_index(index)
         names = [self._best()]
-        wanted = self.recipe.training.average
-        kept = index.kept[-wanted:] if wanted else []
+        wanted, kept = self.recipe.training.average, index.kept
+        if self.recipe.training.average_by == "best":
+            kept = measure.ranked(kept, self.folder.metrics())
+        kept = sorted(kept[-wanted:]) if wanted else []
         if kept and self._has_averaged(kept, state):
             names.append(AVERAGE)
         return names

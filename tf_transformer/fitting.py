@@ -75,8 +75,7 @@ class Fitting:
     @property
     def measure(self) -> Measure:
         """What the best checkpoint is chosen by."""
-        early = self.recipe.training.early_stopping
-        return Measure("val_loss", False) if early and early.metric == "loss" else Measure("val_bleu", True)
+        return Measure.of(self.recipe.training.best_by)
 
     def is_complete(self) -> bool:
         """Whether a limit of the recipe, as it stands now, was reached before."""
@@ -219,12 +218,16 @@ class Fitting:
                 training.checkpoint_every,
                 training.checkpoint_minutes,
                 training.keep,
+                self._ranked if training.average_by == "best" else list,
             ),
             events,
             self.terminal,
         ]
         # One call of `fit`, without end: the callbacks stop it. Keras' epochs have no part in it.
         self.model.fit(dataset, epochs=1, verbose=0, shuffle=False, callbacks=callbacks)
+
+    def _ranked(self, steps: list[int]) -> list[int]:
+        return self.measure.ranked(steps, self.folder.metrics())
 
     def _health(self) -> Health:
         training, rules = self.recipe.training, self.recipe.training.divergence

@@ -42,6 +42,14 @@ def steps_of(folder: Path) -> list[int]:
     return sorted(int(path.name.removeprefix("step-")) for path in folder.glob("step-*"))
 
 
+def test_the_kept_may_be_the_best_ones(training: Any, tmp_path: Path) -> None:
+    callback = saving(training, tmp_path)
+    callback.rank = lambda steps: sorted(steps, key=lambda step: step % 7)  # 6, then 12, then 3, 9
+    run(callback, 3, 6, 9, 12, validated=True)
+    assert callback.store.index().kept == [6, 12]
+    assert steps_of(tmp_path) == [6, 12]
+
+
 def test_the_last_replaces_the_one_before(training: Any, tmp_path: Path) -> None:
     callback = saving(training, tmp_path, every=4)
     run(callback, *range(1, 11))

@@ -46,6 +46,18 @@ def run(callback: Validation, *steps: int) -> list[int]:
     return ran
 
 
+def test_steps_are_ranked_by_what_their_validation_found() -> None:
+    rows = [
+        {"step": 2, "val_bleu": 7.0, "val_loss": 3.0},
+        {"step": 4, "val_bleu": None, "val_loss": 2.0},
+        {"step": 6, "val_bleu": 9.0, "val_loss": 2.5},
+        {"step": 8, "val_bleu": 7.0, "val_loss": 2.0},
+    ]
+    # No figure is worst, whether it was none or its line is missing; of equals the later is better.
+    assert Measure.of("bleu").ranked([2, 4, 6, 8, 10], rows) == [4, 10, 2, 8, 6]
+    assert Measure.of("loss").ranked([10, 8, 6, 4, 2], rows) == [10, 2, 6, 4, 8]
+
+
 def test_it_runs_every_so_many_updates_once(training: Any) -> None:
     callback = validating(training, [{"val_bleu": 1.0}] * 9)
     # 3 comes twice: the update after it was skipped.

@@ -118,6 +118,7 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "training.subword_sampling.sides": ("logged", ["training.subword_sampling={}"], "training.subword_sampling.sides=source"),
     "training.r_drop": ("logged", [], "training.r_drop=5"),
     "training.ema": ("logged", [], "training.ema=0.9"),
+    "training.average_by": ("free", [], "training.average_by=best"),
     "training.early_stopping.metric": ("free", ["training.early_stopping={}"], "training.early_stopping.metric=loss"),
     "training.early_stopping.patience": ("free", ["training.early_stopping={}"], "training.early_stopping.patience=7"),
     "decoding.beam": ("free", [], "decoding.beam=9"),

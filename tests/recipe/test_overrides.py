@@ -59,11 +59,12 @@ def test_the_only_entry_needs_no_number_and_several_do() -> None:
         ("task.name.first=3", "task is no section that holds name"),
         ("list.7.x=3", "list has 2 entries, counted from 0"),
         ("list.7=3", "list has 2 entries, counted from 0"),
+        ("lists.x=3", "lists.0 is no section that holds x"),
     ],
 )
 def test_faults(text: str, rule: str) -> None:
     with pytest.raises(OverrideFault, match=rule):
-        apply_override({"task": "translate", "list": [{}, {}]}, text)
+        apply_override({"task": "translate", "list": [{}, {}], "lists": [[1]]}, text)
 
 
 def test_a_fault_of_an_override_is_told_as_one_of_the_command_line(folder: Path) -> None:

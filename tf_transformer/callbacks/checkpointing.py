@@ -1,5 +1,6 @@
 """Saves all that continuing needs, at validations, on the clock, and when the training stops."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -20,10 +21,18 @@ class Checkpointing(keras.callbacks.Callback):
         every: Updates between two checkpoints, beside those at each validation.
         minutes: Minutes between two checkpoints; None is no such limit.
         keep: Validation checkpoints that stay on disk, for averaging; the best and the last always do.
+        rank: Puts validated steps in the order in which they are worth keeping, the best at the end; by
+            default they stay in the order of training.
     """
 
     def __init__(
-        self, state: TrainingState, store: CheckpointStore, every: int, minutes: float | None, keep: int
+        self,
+        state: TrainingState,
+        store: CheckpointStore,
+        every: int,
+        minutes: float | None,
+        keep: int,
+        rank: Callable[[list[int]], list[int]] = list,
     ) -> None:
         super().__init__()
         self.state = state
@@ -31,6 +40,7 @@ class Checkpointing(keras.callbacks.Callback):
         self.every = every
         self.minutes = minutes
         self.keep = keep
+        self.rank = rank
         self._saved, self._saved_at = state.step, state.seconds
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
@@ -47,7 +57,8 @@ class Checkpointing(keras.callbacks.Callback):
         index.last = state.step
         index.best, index.average_is_best = state.best_step, False
         if state.validated == state.step and state.step not in index.kept:
-            index.kept = [*index.kept, state.step][-self.keep :] if self.keep else []
+            ranked = self.rank([*index.kept, state.step])
+            index.kept = sorted(ranked[-self.keep :]) if self.keep else []
         self.store.write_index(index)
         self._saved, self._saved_at = state.step, state.seconds
 

@@ -1,8 +1,9 @@
 """Every N updates: the whole dev set, by loss and by real decoding, into ``metrics.jsonl``."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import keras
 
@@ -44,6 +45,22 @@ class Measure:
 
     name: str
     higher_is_better: bool
+
+    @classmethod
+    def of(cls, metric: Literal["bleu", "loss"]) -> "Measure":
+        """That of a recipe's ``training.early_stopping.metric``."""
+        return cls("val_loss", False) if metric == "loss" else cls("val_bleu", True)
+
+    def ranked(self, steps: Iterable[int], rows: Iterable[Mapping[str, Any]]) -> list[int]:
+        """Steps from the worst to the best; of equal ones the later is better, and no figure is worst.
+
+        Args:
+            steps: Validated ones.
+            rows: The lines of ``metrics.jsonl``.
+        """
+        sign = 1 if self.higher_is_better else -1
+        figures = {row["step"]: sign * row[self.name] for row in rows if row.get(self.name) is not None}
+        return sorted(steps, key=lambda step: (figures.get(step, -math.inf), step))
 
     def improves(self, value: float, best: float | None) -> bool:
         """Whether ``value`` is better than the best so far; never for NaN."""

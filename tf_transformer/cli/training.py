@@ -1,6 +1,5 @@
 """The verbs that make weights: ``train`` and ``average``."""
 
-import math
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -163,7 +162,7 @@ def _chosen(folder: "Folder", kept: list[int], last: int | None, best: int | Non
         raise RunError(f"{folder.path}: has {there}. Received: {wanted} to average")
     if best is None:
         return kept[-wanted:]
-    early = folder.recipe().training.early_stopping
-    name, sign = ("val_loss", 1) if early is not None and early.metric == "loss" else ("val_bleu", -1)
-    figures = {row["step"]: sign * row[name] for row in folder.metrics() if row.get(name) is not None}
-    return sorted(sorted(kept, key=lambda step: (figures.get(step, math.inf), -step))[:wanted])
+    with quiet_import():
+        from tf_transformer.callbacks.validation import Measure
+    measure = Measure.of(folder.recipe().training.best_by)
+    return sorted(measure.ranked(kept, folder.metrics())[-wanted:])

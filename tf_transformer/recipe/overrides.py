@@ -76,6 +76,8 @@ def _only_item(place: Any, path: Path, part: str) -> tuple[Any, Path]:
     if isinstance(place, list) and not part.isdecimal():
         if len(place) != 1:
             raise OverrideFault(f"{_dots(path)} has {len(place)} entries: write {_dots((*path, 0))}.{part}")
+        if isinstance(place[0], list):
+            raise OverrideFault(f"{_dots((*path, 0))} is no section that holds {part}")
         return place[0], (*path, 0)
     return place, path
 

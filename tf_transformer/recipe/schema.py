@@ -270,7 +270,12 @@ class Training(Section):
         5, "Validated checkpoints kept beside the best and the last.", midway="free"
     )
     average: Annotated[Whole, Field(ge=0, le=1000)] = key(
-        0, "Last kept checkpoints averaged when training ends; 0 for none.", midway="free"
+        0,
+        "Kept checkpoints averaged when training ends, used where dev finds that better; 0 for none.",
+        midway="free",
+    )
+    average_by: Literal["last", "best"] = key(
+        "last", "Keep and average the last validated checkpoints, or the best ones by dev.", midway="free"
     )
     subword_sampling: SubwordSampling | None = key(
         None, "Segment training text anew each epoch (sentencepiece only); null for never.", midway="logged"
@@ -288,6 +293,11 @@ class Training(Section):
     early_stopping: EarlyStopping | None = key(
         None, "Stop when validation gets no better; null for never.", midway="free"
     )
+
+    @property
+    def best_by(self) -> Literal["bleu", "loss"]:
+        """The measure of the first dev set by which a checkpoint is the best."""
+        return self.early_stopping.metric if self.early_stopping is not None else "bleu"
 
 
 class Decoding(Section):
