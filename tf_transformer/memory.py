@@ -56,28 +56,45 @@ class GpuMemory:
         """Does some work; the most bytes in use on the GPU meanwhile, weights included."""
         tf.config.experimental.reset_memory_stats(self.device)
         work()
-        return int(tf.config.experimental.get_memory_info(self.device)["peak"])
+        return _in_use(self.device, "peak")
 
 
 class ProcessMemory:
     """The memory of this process, from what it holds now up to what the machine has left.
 
-    The peak is that of the resident set. Nothing is tried out on the way to it: on a CPU there is no error
-    for memory that does not suffice, the system kills the process, or another one.
+    Tensors are counted by TensorFlow, which keeps the memory that it has once taken: how large the process is
+    says little of a second piece of work. What else a graph takes is seen at the first one. Where TensorFlow
+    does not count, the memory is given back, and the size of the process tells.
+
+    Nothing is tried out beyond the limit knowingly: on a CPU there is no error for memory that does not
+    suffice, the system kills the process, or another one.
     """
 
     def __init__(self, room: tuple[int, str] | None = None) -> None:
         available, of = room or room_left()
         self.limit = int(CPU_SHARE * available)
         self.of = f"{CPU_SHARE:.0%} of the {in_gib(available)} that {of}"
-        self._before = _resident("VmRSS")
+        self._resident_before = _resident("VmRSS")
+        self._rest: int | None = None
+        try:
+            self._tensors_before: int | None = _in_use("CPU:0", "current")
+        except ValueError:  # only with oneDNN, which is on by default on x86
+            self._tensors_before = None
 
     def peak(self, work: Callable[[], object]) -> int:
         """Does some work; by how much the process has grown at most since this object was made."""
         with suppress(OSError):  # where the peak cannot be reset it is that of the process's whole life
             Path("/proc/self/clear_refs").write_text("5")
+        if self._tensors_before is not None:
+            tf.config.experimental.reset_memory_stats("CPU:0")
         work()
-        return max(_resident("VmHWM") - self._before, 0)
+        grown = max(_resident("VmHWM") - self._resident_before, 0)
+        if self._tensors_before is None:
+            return grown
+        tensors = max(_in_use("CPU:0", "peak") - self._tensors_before, 0)
+        if self._rest is None:
+            self._rest = max(grown - tensors, 0)
+        return tensors + self._rest
 
 
 def device_memory() -> Memory:
@@ -106,6 +123,11 @@ def room_left(system: Path = Path("/")) -> tuple[int, str]:
 def in_gib(size: float) -> str:
     """Bytes in GiB for a person, such as ``1.5 GiB``."""
     return f"{size / 2**30:.1f} GiB"
+
+
+def _in_use(device: str, which: str) -> int:
+    """Bytes of tensors on a device: ``current``, or ``peak`` since that was reset."""
+    return int(tf.config.experimental.get_memory_info(device)[which])
 
 
 def _group_rooms(system: Path) -> Iterator[tuple[int, str]]:
