@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import sacrebleu
 import trainings
@@ -118,8 +119,12 @@ def test_a_complete_run_is_left_alone_and_goes_on_when_given_more(
     assert start(reversal, run) == 0
     assert metrics(run) == before
     assert (run / "results.json").stat().st_mtime_ns == scored
+    store = CheckpointStore(run / "checkpoints")
+    average = store.average([10, 22])
+    store.write("average", average)  # an average has no optimizer, and is nothing to go on from
     assert start(reversal, run, "training.steps=24", "model.dropout=0.2") == 0
     assert [row["step"] for row in metrics(run)] == [10, 20, 22, 24]
+    assert all(np.array_equal(average[name], array) for name, array in store.read("average").weights.items())
     event = json.loads((run / "events.jsonl").read_text().split("\n")[0])
     assert event["event"] == "recipe changed"
     assert event["detail"] == "model.dropout: 0.3 in the run, 0.2 now"
