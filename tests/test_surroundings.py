@@ -63,6 +63,8 @@ def tensorboard(run: RunFolder) -> None:
 
 # What is written, and how.
 WRITES: dict[str, Callable[[RunFolder], Any]] = {
+    "metrics.jsonl": lambda run: run.append_metrics({"step": 7, "val_bleu": 7.0}),
+    "events.jsonl": lambda run: run.log_event("reset", "schedule begun anew at update 7"),
     "results.json": lambda run: run.write_results({"metrics": {"test_bleu": 7.0}}),
     "recipe.yaml": other_recipe,
     "samples": lambda run: Records(run).on_validation({"step": 7}, OUTCOME),
@@ -87,7 +89,8 @@ def contents(run: Path) -> dict[str, bytes]:
 def test_a_write_that_finds_no_room_leaves_what_was_there(begun: Path, disk: SmallDisk, what: str) -> None:
     run = RunFolder(shutil.copytree(begun, disk.folder / "run"))
     before = contents(run.path)
-    disk.fill(spare=10)  # each file is cut after ten bytes
+    # Lines are appended: the file is cut ten bytes into the new one. Others are cut after ten bytes.
+    disk.fill(10 + ((run.path / what).stat().st_size if what.endswith(".jsonl") else 0))
     with pytest.raises((OSError, ProjectError)) as raised:
         WRITES[what](run)
     disk.free()
@@ -107,6 +110,9 @@ CLOSED = (
     "run/results.json",
     "run/checkpoints",
     "run/checkpoints/index.json",
+    "run/checkpoints/step-00000005",
+    "run/checkpoints/step-00000005/state.json",
+    "run/checkpoints/step-00000005/training.npz",
 )
 
 
@@ -130,6 +136,20 @@ def test_what_may_not_be_read_is_named_in_one_line(
     assert shown.count("\n") == 1
     assert str(path) in shown and "ermission denied" in shown, shown
     assert contents(tmp_path / "run") == before
+
+
+def test_checkpoints_that_may_not_be_read_are_not_taken_for_none(
+    begun: Path, reversal: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(begun, tmp_path / "run")
+    for name in ("results.json", "metrics.jsonl"):  # as before the first validation
+        (run / name).unlink()
+    (run / "checkpoints").chmod(0)
+    with permissions_count():
+        code = main(["train", str(reversal), "--run", str(run), "--quiet"])
+    (run / "checkpoints").chmod(0o755)
+    shown = capsys.readouterr().err
+    assert (code, shown.count("checkpoints: Permission denied")) == (1, 1), shown
 
 
 @pytest.mark.parametrize("place", ["run", "new/run"])

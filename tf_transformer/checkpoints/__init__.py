@@ -8,7 +8,7 @@
         weights.npz            the weights that answer, by variable path
         training.npz           optimizer, loss scale, dropout seeds, sums of the running interval; with a
                                moving average, the weights that training goes on from
-        state.json             step, position in the data, clock, SHA-256 of the two files above
+        state.json             step, position in the data, clock, SHA-256 of the three files
       average/
         weights.npz state.json
 

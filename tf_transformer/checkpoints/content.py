@@ -1,5 +1,7 @@
 """What lies in the folder of one checkpoint, written and read; nothing that is read is executed."""
 
+import hashlib
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ def write_folder(folder: Path, weights: Arrays, training: Arrays | None, state: 
     checksums = {WEIGHTS: _write_arrays(folder / WEIGHTS, weights)}
     if training is not None:
         checksums[TRAINING] = _write_arrays(folder / TRAINING, training)
+    checksums[STATE] = _digest(state)
     write_json(folder / STATE, {**state, "sha256": checksums})
     sync_folder(folder)
 
@@ -47,7 +50,8 @@ def read_folder(folder: Path) -> Checkpoint:
             raise anything else.
     """
     state = read_state(folder)
-    arrays = {name: _read_arrays(folder / name, checksum) for name, checksum in state["sha256"].items()}
+    sums = {name: checksum for name, checksum in state["sha256"].items() if name != STATE}
+    arrays = {name: _read_arrays(folder / name, checksum) for name, checksum in sums.items()}
     return Checkpoint(folder.name, folder, arrays[WEIGHTS], arrays.get(TRAINING, {}), state)
 
 
@@ -68,9 +72,17 @@ def read_state(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{STATE}: step must be a whole number, at least 0")
     sums = state.get("sha256")
     # The names are fixed: one from a file could lead anywhere.
-    if not isinstance(sums, dict) or WEIGHTS not in sums or not set(sums) <= {WEIGHTS, TRAINING}:
-        raise ValueError(f"{STATE}: sha256 must name {WEIGHTS}, and may name {TRAINING}")
+    if not isinstance(sums, dict) or WEIGHTS not in sums or not set(sums) <= {WEIGHTS, TRAINING, STATE}:
+        raise ValueError(f"{STATE}: sha256 must name {WEIGHTS}, and may name {TRAINING} and {STATE}")
+    if sums.get(STATE, digest := _digest(state)) != digest:  # the first runs had none
+        raise ValueError(f"{STATE} does not match its SHA-256")
     return state
+
+
+def _digest(state: Mapping[str, Any]) -> str:
+    """SHA-256 of what a state says, but for the checksums themselves."""
+    said = {name: value for name, value in state.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _write_arrays(path: Path, arrays: Arrays) -> str:

@@ -150,12 +150,15 @@ class CheckpointStore:
 
         Raises:
             RunError: When it is missing, incomplete, cut or altered; names the file.
+            PermissionError: When it may not be read.
         """
         folder = self.folder / name
         if not folder.is_dir():
             raise RunError(f"{folder}: no such checkpoint")
         try:
             return read_folder(folder)
+        except PermissionError:  # it may be whole: nothing else is taken in its place
+            raise
         except Exception as error:  # whatever a reader may raise at a file that anybody may have made
             raise RunError(f"{folder}: damaged checkpoint ({error or type(error).__name__})") from None
 
@@ -219,14 +222,21 @@ class CheckpointStore:
         sums = {name: array.astype(np.float64) for name, array in first.items()}
         for step in steps[1:]:
             weights = self.read(step_name(step)).weights
-            if {n: a.shape for n, a in weights.items()} != {n: a.shape for n, a in sums.items()}:
+            if _kinds(weights) != _kinds(first):
                 raise RunError(f"{self.folder}: steps {steps[0]} and {step} hold different weights")
             for name, array in weights.items():
                 sums[name] += array
         return {name: (total / len(steps)).astype(first[name].dtype) for name, total in sums.items()}
 
     def _steps_on_disk(self) -> list[int]:
-        names = (path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir())
+        if not self.folder.exists():
+            return []
+        # Not by `glob`, which passes over a folder that may not be read as if it were empty.
+        names = (path.name.removeprefix("step-") for path in self.folder.iterdir() if path.is_dir())
         steps = [int(name) for name in names if is_step_number(name)]
         # A folder called otherwise than `step_name` calls it was put there by somebody else.
         return [step for step in steps if (self.folder / step_name(step)).is_dir()]
+
+
+def _kinds(weights: Arrays) -> dict[str, tuple[Any, ...]]:
+    return {name: (array.shape, array.dtype) for name, array in weights.items()}

@@ -1,5 +1,6 @@
 """One run on disk: its files, its lock, its records."""
 
+import errno
 import importlib.metadata
 import json
 import math
@@ -263,10 +264,21 @@ class RunFolder:
 
 
 def _append(path: Path, row: Mapping[str, Any]) -> None:
-    with path.open("ab") as file:
-        file.write((json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n").encode())
-        file.flush()
-        os.fsync(file.fileno())
+    """Appends a line, flushed to the disk; a line that finds no room leaves no part of itself.
+
+    Raises:
+        OSError: With the path, which an error of writing lacks.
+    """
+    line = (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    with path.open("ab", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
+        try:
+            if file.write(line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+        except OSError as error:
+            file.truncate(end)
+            raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _finite(value: Any) -> Any:
