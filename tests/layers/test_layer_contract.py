@@ -26,6 +26,8 @@ BLOCK: dict[str, Any] = {
     "activation": "gelu",
     "norm": "pre",
     "epsilon": 1e-4,
+    "residual_scale": 1.5,
+    "initial_gain": 0.7,
     "seed": 17,
 }
 

@@ -26,6 +26,15 @@ def test_pre_norm() -> None:
     np.testing.assert_allclose(Residual(doubling(), norm="pre")(INPUTS), [[[-1, 5]]], atol=1e-4)
 
 
+def test_a_scale_weighs_the_shortcut() -> None:
+    # 3 x + 2 norm(x) = [3, 9] + [-2, 2]; and 2 x + [4, 0] = [6, 6], which has no deviation
+    np.testing.assert_allclose(Residual(doubling(), norm="pre", scale=3.0)(INPUTS), [[[1, 11]]], atol=1e-4)
+    constant = keras.layers.Rescaling(0.0, offset=np.array([4.0, 0.0], "float32"))
+    np.testing.assert_allclose(Residual(constant, norm="post", scale=2.0)(INPUTS), [[[0, 0]]], atol=1e-4)
+    with pytest.raises(ValueError, match=r"`scale` must be a finite number, at least 0\. Received: -1"):
+        Residual(doubling(), scale=-1.0)
+
+
 def test_dropout_hits_the_layer_and_not_the_shortcut() -> None:
     inputs = np.tile(INPUTS, (1, 50, 1))
     outputs = ops.convert_to_numpy(Residual(doubling(), norm="pre", dropout=0.5)(inputs, training=True))

@@ -42,6 +42,7 @@ def moves() -> tuple[np.ndarray, np.ndarray]:
     "settings",
     [
         {"norm": "post"},
+        {"norm": "deep"},
         {"norm": "pre", "positions": "learned", "max_length": 11},
         {"positions": "none", "activation": "swiglu", "tie_embeddings": "none"},
     ],

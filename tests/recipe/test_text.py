@@ -154,7 +154,7 @@ def test_the_json_schema_names_every_key_and_nothing_of_the_trainer() -> None:
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert schema["required"] == ["task", "data"]
     assert "files" not in schema["properties"] and "FileRecord" not in schema["$defs"]
-    assert schema["$defs"]["Model"]["properties"]["norm"]["enum"] == ["pre", "post"]
+    assert schema["$defs"]["Model"]["properties"]["norm"]["enum"] == ["pre", "post", "deep"]
     assert schema["$defs"]["Model"]["properties"]["norm"]["midway"] == "refused"
     assert schema["$defs"]["Model"]["additionalProperties"] is False
 

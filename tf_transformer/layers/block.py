@@ -24,6 +24,8 @@ class Block(keras.layers.Layer):
         activation: `"relu"`, `"gelu"` or `"swiglu"`.
         norm: `"post"` or `"pre"`.
         epsilon: Added to the variance by the norms.
+        residual_scale: See `scale` of `Residual`; for deep post-norm.
+        initial_gain: See `MultiHeadAttention` and `FeedForward`; for deep post-norm.
         seed: Seed of all dropouts and initial weights, or None to draw them.
     """
 
@@ -37,6 +39,8 @@ class Block(keras.layers.Layer):
         activation: str = "relu",
         norm: str = "post",
         epsilon: float = 1e-5,
+        residual_scale: float = 1.0,
+        initial_gain: float | None = None,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -55,6 +59,8 @@ class Block(keras.layers.Layer):
         self.activation = activation
         self.norm = norm
         self.epsilon = epsilon
+        self.residual_scale = residual_scale
+        self.initial_gain = initial_gain
         self.seed = seed
         self.supports_masking = True
 
@@ -64,6 +70,7 @@ class Block(keras.layers.Layer):
             norm=self.norm,
             dropout=self.dropout,
             epsilon=self.epsilon,
+            scale=self.residual_scale,
             seed=child_seed(self.seed, name),
             dtype=self.dtype_policy,
             name=name,
@@ -73,6 +80,7 @@ class Block(keras.layers.Layer):
         attention = MultiHeadAttention(
             num_heads=self.num_heads,
             dropout=self.attention_dropout,
+            initial_gain=self.initial_gain,
             seed=child_seed(self.seed, f"{name}/attention"),
             dtype=self.dtype_policy,
             name="attention",
@@ -84,6 +92,7 @@ class Block(keras.layers.Layer):
             intermediate_dim=self.intermediate_dim,
             activation=self.activation,
             dropout=self.activation_dropout,
+            initial_gain=1.0 if self.initial_gain is None else self.initial_gain,
             seed=child_seed(self.seed, f"{name}/network"),
             dtype=self.dtype_policy,
             name="network",
@@ -104,6 +113,8 @@ class Block(keras.layers.Layer):
             "activation": self.activation,
             "norm": self.norm,
             "epsilon": self.epsilon,
+            "residual_scale": self.residual_scale,
+            "initial_gain": self.initial_gain,
             "seed": self.seed,
         }
 
@@ -127,6 +138,8 @@ class Stack(Block):
         activation: str = "relu",
         norm: str = "post",
         epsilon: float = 1e-5,
+        residual_scale: float = 1.0,
+        initial_gain: float | None = None,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -139,6 +152,8 @@ class Stack(Block):
             activation=activation,
             norm=norm,
             epsilon=epsilon,
+            residual_scale=residual_scale,
+            initial_gain=initial_gain,
             seed=seed,
             **kwargs,
         )

@@ -29,6 +29,7 @@ class FeedForward(keras.layers.Layer):
         activation: `"relu"`, `"gelu"` or `"swiglu"`.
         dropout: Rate of the dropout behind the activation.
         use_bias: Whether the projections have a bias.
+        initial_gain: What Xavier's initial kernels are multiplied by.
         seed: Seed of the dropout and of the initial kernels, or None to draw one.
 
     Call arguments:
@@ -50,6 +51,7 @@ class FeedForward(keras.layers.Layer):
         activation: str = "relu",
         dropout: float = 0.0,
         use_bias: bool = True,
+        initial_gain: float = 1.0,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -62,6 +64,7 @@ class FeedForward(keras.layers.Layer):
         self.activation = activation
         self.dropout = dropout
         self.use_bias = use_bias
+        self.initial_gain = initial_gain
         self.seed = seed
         self.supports_masking = True
         self._dropout = Dropout(
@@ -77,7 +80,8 @@ class FeedForward(keras.layers.Layer):
         self._add_projection("output", self.intermediate_dim, self.output_dim or width)
 
     def _add_projection(self, role: str, inputs_dim: int, outputs_dim: int) -> None:
-        xavier = keras.initializers.GlorotUniform(seed=child_seed(self.seed, role))
+        gain, seed = self.initial_gain, child_seed(self.seed, role)
+        xavier = keras.initializers.VarianceScaling(gain**2, "fan_avg", "uniform", seed=seed)
         kernel = self.add_weight(
             name=f"{role}_kernel", shape=(inputs_dim, outputs_dim), initializer=xavier, autocast=False
         )
@@ -114,5 +118,6 @@ class FeedForward(keras.layers.Layer):
             "activation": self.activation,
             "dropout": self.dropout,
             "use_bias": self.use_bias,
+            "initial_gain": self.initial_gain,
             "seed": self.seed,
         }

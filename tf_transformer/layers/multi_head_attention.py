@@ -26,6 +26,8 @@ class MultiHeadAttention(keras.layers.Layer):
         output_dim: Width of the outputs; by default the width of the queries.
         dropout: Rate of the dropout on the attention weights.
         use_bias: Whether the four projections have a bias.
+        initial_gain: What the initial kernels of values and outputs are multiplied by, those of queries and
+            keys staying Xavier's: beta of DeepNorm (Wang et al., 2022). None for the usual kernels.
         seed: Seed of the dropout and of the initial kernels, or None to draw one.
 
     Call arguments:
@@ -60,6 +62,7 @@ class MultiHeadAttention(keras.layers.Layer):
         output_dim: int | None = None,
         dropout: float = 0.0,
         use_bias: bool = True,
+        initial_gain: float | None = None,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -72,6 +75,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.output_dim = output_dim
         self.dropout = dropout
         self.use_bias = use_bias
+        self.initial_gain = initial_gain
         self.seed = seed
         self.supports_masking = True
         self._dropout = Dropout(
@@ -91,14 +95,16 @@ class MultiHeadAttention(keras.layers.Layer):
         head_dim = self.key_dim or query_width // self.num_heads
         keys_dim = self.num_heads * head_dim
         values_dim = self.num_heads * (self.value_dim or head_dim)
-        self._add_projection("query", query_width, keys_dim, gain=0.5)
-        self._add_projection("key", key_width, keys_dim, gain=0.5)
-        self._add_projection("value", value_width, values_dim, gain=0.5)
-        self._add_projection("output", values_dim, self.output_dim or query_width, gain=1.0)
+        gain = self.initial_gain
+        usual, shrunk = (2**-0.5, 1.0) if gain is None else (1.0, gain)
+        self._add_projection("query", query_width, keys_dim, usual)
+        self._add_projection("key", key_width, keys_dim, usual)
+        self._add_projection("value", value_width, values_dim, usual * shrunk)
+        self._add_projection("output", values_dim, self.output_dim or query_width, shrunk)
 
     def _add_projection(self, role: str, inputs_dim: int, outputs_dim: int, gain: float) -> None:
         seed = child_seed(self.seed, role)
-        xavier = keras.initializers.VarianceScaling(gain, "fan_avg", "uniform", seed=seed)
+        xavier = keras.initializers.VarianceScaling(gain**2, "fan_avg", "uniform", seed=seed)
         # Cast where they are used, since decoding reaches them without passing through `__call__`.
         kernel = self.add_weight(
             name=f"{role}_kernel", shape=(inputs_dim, outputs_dim), initializer=xavier, autocast=False
@@ -208,6 +214,7 @@ class MultiHeadAttention(keras.layers.Layer):
             "output_dim": self.output_dim,
             "dropout": self.dropout,
             "use_bias": self.use_bias,
+            "initial_gain": self.initial_gain,
             "seed": self.seed,
         }
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from tf_transformer.arguments import finite_number
 from tf_transformer.layers.arguments import check_choice, check_rate, child_seed
 from tf_transformer.layers.dropout import Dropout
 from tf_transformer.layers.layer_normalization import LayerNormalization
@@ -26,6 +27,8 @@ class Residual(keras.layers.Layer):
         norm: `"post"` or `"pre"`.
         dropout: Rate of the dropout on what the layer gives.
         epsilon: Added to the variance by the norm.
+        scale: What `x` is multiplied by where it is added to the layer's output: alpha of DeepNorm ("DeepNet:
+            Scaling Transformers to 1,000 Layers", Wang et al., 2022), for deep post-norm.
         seed: Seed of the dropout, or None to draw one.
 
     Call arguments:
@@ -49,6 +52,7 @@ class Residual(keras.layers.Layer):
         norm: str = "post",
         dropout: float = 0.0,
         epsilon: float = 1e-5,
+        scale: float = 1.0,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -59,6 +63,7 @@ class Residual(keras.layers.Layer):
         self.norm = norm
         self.dropout = dropout
         self.epsilon = epsilon
+        self.scale = finite_number("scale", scale, 0.0)
         self.seed = seed
         self.supports_masking = True
         self._norm = LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
@@ -85,7 +90,8 @@ class Residual(keras.layers.Layer):
 
     def leave(self, inputs: Tensor, outputs: Tensor, training: bool | None = None) -> Tensor:
         """Joins `inputs` with what the wrapped layer made of them."""
-        total = inputs + self._dropout(outputs, training=training)
+        shortcut = inputs if self.scale == 1.0 else inputs * self.scale
+        total = shortcut + self._dropout(outputs, training=training)
         return self._norm(total) if self.norm == "post" else total
 
     def get_config(self) -> dict[str, Any]:
@@ -95,6 +101,7 @@ class Residual(keras.layers.Layer):
             "norm": self.norm,
             "dropout": self.dropout,
             "epsilon": self.epsilon,
+            "scale": self.scale,
             "seed": self.seed,
         }
 

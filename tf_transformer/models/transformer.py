@@ -12,6 +12,7 @@ from tf_transformer.layers.embedding import TokenEmbedding
 from tf_transformer.layers.encoder import Encoder
 from tf_transformer.layers.positional_encoding import POSITION_KINDS, PositionalEncoding
 from tf_transformer.models.arguments import chosen_ties, padded_ids, two_sides, vocabulary_sizes
+from tf_transformer.models.deep_norm import deep_norm
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.checks import check_same_sizes
 from tf_transformer.ops.consistency import consistent_cross_entropy
@@ -40,7 +41,7 @@ class Transformer(keras.Model):
         attention_dropout: Rate of the dropout on the attention weights.
         activation_dropout: Rate of the dropout inside the feed-forward networks.
         activation: `"relu"`, `"gelu"` or `"swiglu"`.
-        norm: `"post"` or `"pre"`.
+        norm: `"post"`, `"pre"`, or `"deep"`: post-norm with the constants of DeepNorm, for many layers.
         positions: `"sinusoidal"`, `"learned"` or `"none"`.
         max_length: The longest sequence that learned positions can hold; the other kinds have no limit.
         tie_embeddings: `"all"`: source, target and output share one table (needs one vocabulary);
@@ -108,6 +109,7 @@ class Transformer(keras.Model):
         self.attention_dropout = attention_dropout
         self.activation_dropout = activation_dropout
         self.activation = activation
+        check_choice(("post", "pre", "deep"), norm=norm)
         self.norm = norm
         check_choice(POSITION_KINDS, positions=positions)
         self.positions = positions
@@ -156,12 +158,15 @@ class Transformer(keras.Model):
             "attention_dropout": self.attention_dropout,
             "activation_dropout": self.activation_dropout,
             "activation": self.activation,
-            "norm": self.norm,
+            "norm": "post" if self.norm == "deep" else self.norm,
             "epsilon": self.epsilon,
             "dtype": self.dtype_policy,
         }
-        self.encoder = Encoder(**settings, seed=child_seed(self.seed, "encoder"), name="encoder")
-        self.decoder = Decoder(**settings, seed=child_seed(self.seed, "decoder"), name="decoder")
+        scales: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        if self.norm == "deep":
+            scales = deep_norm(self.num_layers, self.num_layers)
+        self.encoder = Encoder(**settings, **scales[0], seed=child_seed(self.seed, "encoder"), name="encoder")
+        self.decoder = Decoder(**settings, **scales[1], seed=child_seed(self.seed, "decoder"), name="decoder")
 
     def build(self, input_shape: Any = None) -> None:
         if self.built:

@@ -155,8 +155,10 @@ class Model(Section):
     activation: Literal["relu", "gelu", "swiglu"] = key(
         "relu", "Inside the feed-forward layers.", midway="refused"
     )
-    norm: Literal["pre", "post"] = key(
-        "pre", "Layer norm before a sublayer, or after it as in the paper.", midway="refused"
+    norm: Literal["pre", "post", "deep"] = key(
+        "pre",
+        "Layer norm before a sublayer, after it as in the paper, or after it and scaled for many layers.",
+        midway="refused",
     )
     positions: Literal["sinusoidal", "learned", "none"] = key(
         "sinusoidal", "How the model knows a piece's place.", midway="refused"
