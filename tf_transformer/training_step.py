@@ -133,8 +133,9 @@ class TrainingModel(keras.Model):
     def _apply(self, gradients: list[Any], loss: tf.Tensor, norm: tf.Tensor, num_tokens: tf.Tensor) -> None:
         finite_loss, finite_norm = tf.math.is_finite(loss), tf.math.is_finite(norm)
         if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
-            # It looks at the gradients itself, and lowers its scale when they overflow; not at the loss.
-            sound = (num_tokens > 0) & (finite_loss | ~finite_norm)
+            # It looks at the gradients itself, and lowers its scale when they overflow. A loss that is not
+            # finite is so at any scale.
+            sound = (num_tokens > 0) & finite_loss
         else:
             sound = (num_tokens > 0) & finite_loss & finite_norm
         variables = self.model.trainable_variables
