@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 import witness
 from trainings import demand_equal
 
-from tf_transformer.presets import END_ID
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Preprocessor
 
@@ -41,6 +41,17 @@ VARIANTS = {
     precision: (f"training.precision={precision}",)
     for precision in ("float32", "mixed_bfloat16", "mixed_float16")
 }
+VARIANTS["every option"] = (
+    "training.precision=mixed_bfloat16",
+    "text.tokenizer=sentencepiece",
+    "text.vocabulary_size=400",
+    "model.norm=deep",
+    "training.batch_tokens=6000",
+    "training.subword_sampling={alpha: 0.2}",
+    "training.r_drop=3",
+    "training.ema=0.9",
+    "training.average_by=best",
+)
 """Ways to train that must survive kills, as overrides; another way joins the twenty kills by a line here."""
 
 
@@ -134,10 +145,19 @@ class KilledRun:
         rows = [line.split("\t") for line in (QUICKSTART.parent / "train.tsv").read_text().split("\n")[1:-1]]
         sources = preprocessor.encode_source([source for source, _ in rows]).to_list()
         targets = preprocessor.encode_target([target for _, target in rows]).to_list()
-        lines = Counter((tuple(s), (*t, END_ID)) for s, t in zip(sources, targets, strict=True))
-        *epochs, last = witness.epochs_in(self.updates(), len(rows))
+        lines = _texts(preprocessor, Counter(zip(map(tuple, sources), map(tuple, targets), strict=True)))
+        seen = witness.epochs_in(self.updates(), len(rows))
+        *epochs, last = (_texts(preprocessor, pairs) for pairs in seen)
         assert len(epochs) == 2 and all(epoch == lines for epoch in epochs)
         assert last and last <= lines
+
+
+def _texts(preprocessor: Preprocessor, pairs: Counter[witness.Pair]) -> Counter[tuple[str, str]]:
+    """Pairs of ids as text: the same text may be in other pieces each epoch."""
+    sources, targets = zip(*pairs.elements(), strict=True)
+    sides = (preprocessor.source_tokenizer, sources), (preprocessor.target_tokenizer, targets)
+    texts = [tokenizer.detokenize(tf.ragged.constant(ids, tf.int32)).numpy() for tokenizer, ids in sides]
+    return Counter((source.decode(), target.decode()) for source, target in zip(*texts, strict=True))
 
 
 def _wait(process: subprocess.Popen[bytes], happened: Callable[[], bool]) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,9 @@ import numpy as np
 import pytest
 import sacrebleu
 import trainings
-from trainings import demand_equal, metrics
+from trainings import Crash, after_update, crash, demand_equal, metrics
 
 from tf_transformer.build import load_run
-from tf_transformer.callbacks.advance import Advance
 from tf_transformer.checkpoints import CheckpointStore
 from tf_transformer.errors import DataError, RunError, TextError
 
@@ -38,33 +36,12 @@ def start(recipe: Path, run: Path, *overrides: str, **options: Any) -> int:
     return trainings.start(recipe, run, *SMALL, *overrides, **options)
 
 
-def after_update(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], None]) -> None:
-    """Does something once, right after an update was counted."""
-    count = Advance.on_train_batch_end
-
-    def counted(self: Advance, batch: int, logs: Any = None) -> None:
-        count(self, batch, logs)
-        if self.state.step == step:
-            monkeypatch.setattr(Advance, "on_train_batch_end", count)
-            act()
-
-    monkeypatch.setattr(Advance, "on_train_batch_end", counted)
-
-
 @pytest.fixture(scope="module")
 def undisturbed(reversal: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short run that nothing stopped."""
     run = tmp_path_factory.mktemp("undisturbed") / "run"
     assert start(reversal, run) == 0
     return run
-
-
-class Crash(Exception):
-    """Stands for a process that dies between two updates."""
-
-
-def crash() -> None:
-    raise Crash
 
 
 def test_a_run_that_died_twice_and_was_interrupted_ends_bit_equal(

@@ -1,21 +1,18 @@
 """Options of training on real runs: what each does, and that with all of them a run continues exactly."""
 
-import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+import trainings
+from trainings import Crash, after_update, crash, demand_equal, metrics
 
 from tf_transformer.build import load_run
-from tf_transformer.callbacks.advance import Advance
+from tf_transformer.build.data import encode_evaluation, read_text
 from tf_transformer.callbacks.checkpointing import raw_weights
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore
-from tf_transformer.recipe import load_recipe, with_files
-from tf_transformer.run_folder import RunFolder
-from tf_transformer.trainer import train
+from tf_transformer.evaluation import TeacherForced
 
 SMALL = (
     "model.num_layers=1",
@@ -40,36 +37,11 @@ OPTIONS = (
     "training.average=2",
     "training.average_by=best",
 )
-TIMING = ("seconds", "target_tokens_per_second", "source_tokens_per_second")
 
 
 def start(recipe: Path, run: Path, *overrides: str) -> int:
-    """Trains in this process, quietly."""
-    return train(with_files(load_recipe(recipe, [*SMALL, *overrides]), recipe.parent), run, quiet=True)
-
-
-def metrics(run: Path) -> list[dict[str, Any]]:
-    """The validations of a run without what a clock measured."""
-    rows = RunFolder.open(run).metrics()
-    return [{name: value for name, value in row.items() if name not in TIMING} for row in rows]
-
-
-def after_update(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], None]) -> None:
-    """Does something once, right after an update was counted."""
-    count = Advance.on_train_batch_end
-
-    def counted(self: Advance, batch: int, logs: Any = None) -> None:
-        count(self, batch, logs)
-        if self.state.step == step:
-            monkeypatch.setattr(Advance, "on_train_batch_end", count)
-            act()
-
-    monkeypatch.setattr(Advance, "on_train_batch_end", counted)
-
-
-def die() -> None:
-    """Stands for a process that dies between two updates."""
-    raise KeyboardInterrupt
+    """Trains a small model in this process."""
+    return trainings.start(recipe, run, *SMALL, *overrides)
 
 
 @pytest.fixture(scope="module")
@@ -84,33 +56,24 @@ def test_a_run_with_every_option_continues_bit_by_bit(
     reversal: Path, undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "run"
-
-    after_update(monkeypatch, 11, die)  # between two checkpoints, in the second epoch
-    with pytest.raises(KeyboardInterrupt):
+    after_update(monkeypatch, 11, crash)  # between two checkpoints, in the second epoch
+    with pytest.raises(Crash):
         start(reversal, run, *OPTIONS)
     assert start(reversal, run, *OPTIONS) == 0
-    assert metrics(run) == metrics(undisturbed)
-    ours, theirs = (
-        CheckpointStore(path / "checkpoints").read("step-00000014") for path in (run, undisturbed)
-    )
-    for mine, its in ((ours.weights, theirs.weights), (ours.training, theirs.training)):
-        assert mine.keys() == its.keys()
-        for name in mine:
-            np.testing.assert_array_equal(mine[name], its[name], err_msg=name)
-    assert ours.state["best"] == theirs.state["best"]
+    demand_equal(run, undisturbed, "step-00000014", "average")
 
 
 def test_the_moving_average_is_validated_and_answers(undisturbed: Path) -> None:
-    results = json.loads((undisturbed / "results.json").read_text())
-    name = results["checkpoint"]
-    checkpoint = CheckpointStore(undisturbed / "checkpoints").read(name)
-    row = next(row for row in metrics(undisturbed) if row["step"] == checkpoint.state["step"])
-    # Measured while training on the averages themselves; when it ended, on those of the file.
-    assert results["metrics"]["val_loss"] == pytest.approx(row["val_loss"], rel=1e-6)
-    raw = raw_weights(checkpoint)
-    for weight in load_run(undisturbed, "best").task.model.weights:
-        np.testing.assert_array_equal(weight.numpy(), checkpoint.weights[weight.path])
-    assert any((raw[path] != checkpoint.weights[path]).any() for path in raw)
+    steps = CheckpointStore(undisturbed / "checkpoints").index().kept
+    losses = {row["step"]: row["val_loss"] for row in metrics(undisturbed)}
+    for step in steps:
+        loaded = load_run(undisturbed, str(step))
+        preprocessor, recipe = loaded.task.preprocessor, loaded.recipe
+        dev = encode_evaluation(read_text(recipe).dev[0], preprocessor, recipe.data)
+        found = TeacherForced(loaded.task.model, recipe.training.label_smoothing)(dev.batches)
+        assert found["loss"] == pytest.approx(losses[step], rel=1e-5)
+        raw = raw_weights(CheckpointStore(undisturbed / "checkpoints").read(f"step-{step:08d}"))
+        assert any((raw[weight.path] != weight.numpy()).any() for weight in loaded.task.model.weights)
 
 
 def test_the_best_checkpoints_are_kept_and_averaged(undisturbed: Path) -> None:
@@ -127,8 +90,8 @@ def test_a_moving_average_may_begin_and_end_midway(
 ) -> None:
     def one_more(run: Path, step: int, *overrides: str) -> Checkpoint:
         """Trains up to an update and no further."""
-        after_update(monkeypatch, step + 1, die)  # before it is saved
-        with pytest.raises(KeyboardInterrupt):
+        after_update(monkeypatch, step + 1, crash)  # before it is saved
+        with pytest.raises(Crash):
             start(reversal, run, *OPTIONS, "training.steps=99", "training.checkpoint_every=1", *overrides)
         found, _ = CheckpointStore(run / "checkpoints").newest()
         assert found is not None

@@ -1,11 +1,14 @@
 """What tests of trainings share: starting one in this process, and comparing what two have left behind."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from tf_transformer.callbacks.advance import Advance
 from tf_transformer.checkpoints import CheckpointStore
 from tf_transformer.recipe import load_recipe, with_files
 from tf_transformer.run_folder import RunFolder
@@ -19,6 +22,28 @@ def start(recipe: Path, run: Path, *overrides: str, **options: Any) -> int:
     """Trains in this process, or goes on; quietly where nothing else is said."""
     found = with_files(load_recipe(recipe, overrides), recipe.parent)
     return train(found, run, **{"quiet": True, **options})
+
+
+def after_update(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], None]) -> None:
+    """Does something once, right after an update was counted."""
+    count = Advance.on_train_batch_end
+
+    def counted(self: Advance, batch: int, logs: Any = None) -> None:
+        count(self, batch, logs)
+        if self.state.step == step:
+            monkeypatch.setattr(Advance, "on_train_batch_end", count)
+            act()
+
+    monkeypatch.setattr(Advance, "on_train_batch_end", counted)
+
+
+class Crash(Exception):
+    """Stands for a process that dies between two updates."""
+
+
+def crash() -> None:
+    """Dies."""
+    raise Crash
 
 
 def metrics(run: Path) -> list[dict[str, Any]]:
