@@ -54,17 +54,24 @@ def short_run(reversal: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def spoilt(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
-    """Makes the loss of some updates NaN: the calls of a training step from one number to another."""
+def spoilt(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes the loss of some updates NaN, or their gradient infinite: calls after one number up to another."""
     token_losses = Transformer.token_losses
 
-    def spoil(first: int, last: int) -> None:
+    @tf.custom_gradient
+    def steep(losses: tf.Tensor, factor: tf.Tensor) -> Any:
+        return losses, lambda upstream: (upstream * factor, None)
+
+    def spoil(first: int, last: int, only_gradient: bool = False) -> None:
         calls = tf.Variable(0)
 
         def losses(*arguments: Any, **options: Any) -> tf.Tensor:
             call = calls.assign_add(1)
             bad = (call > first) & (call <= last)
-            return token_losses(*arguments, **options) * tf.where(bad, np.nan, 1.0)
+            values = token_losses(*arguments, **options)
+            if only_gradient:
+                return steep(values, tf.where(bad, np.inf, 1.0))
+            return values * tf.where(bad, np.nan, 1.0)
 
         monkeypatch.setattr(Transformer, "token_losses", losses)
 
@@ -73,7 +80,7 @@ def spoilt(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
 def test_a_spoilt_update_is_skipped_counted_and_its_lines_are_named(
-    reversal: Path, tmp_path: Path, spoilt: Callable[[int, int], None], precision: str
+    reversal: Path, tmp_path: Path, spoilt: Callable[..., None], precision: str
 ) -> None:
     spoilt(2, 4)
     assert start(reversal, tmp_path / "run", f"training.precision={precision}") == 0
@@ -92,9 +99,9 @@ def test_a_spoilt_update_is_skipped_counted_and_its_lines_are_named(
 
 @pytest.mark.parametrize(("precision", "most"), [("float32", 4), ("mixed_float16", 19)])
 def test_too_many_spoilt_updates_stop_and_leave_the_last_good_checkpoint(
-    reversal: Path, tmp_path: Path, spoilt: Callable[[int, int], None], precision: str, most: int
+    reversal: Path, tmp_path: Path, spoilt: Callable[..., None], precision: str, most: int
 ) -> None:
-    spoilt(3, 99)
+    spoilt(3, 99, only_gradient=precision == "mixed_float16")
     rule = (
         rf"{most} updates in a row had no finite loss and gradient; stopped, .*: after update 3, .*train:\d"
     )
