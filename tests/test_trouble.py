@@ -55,7 +55,7 @@ def short_run(reversal: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def spoilt(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes the loss of some updates NaN, or their gradient infinite: calls after one number up to another."""
+    """Makes the loss of some updates NaN, or their gradient infinite: calls from one number up to another."""
     token_losses = Transformer.token_losses
 
     @tf.custom_gradient
