@@ -10,7 +10,7 @@ from keras import ops
 
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.cross_entropy import check_arguments, log_sum_exp, pick, uniform_share
-from tf_transformer.ops.projected_cross_entropy import push_back
+from tf_transformer.ops.projected_cross_entropy import of_real_rows, push_back
 
 
 def consistent_cross_entropy(
@@ -63,19 +63,12 @@ def consistent_cross_entropy(
         raise ValueError(
             f"`states` must have two rows for each of `labels`. Received: {rows[1]} for {rows[0]}"
         )
-    shape, (vocabulary_size, width) = ops.shape(labels), table.shape
-    labels = ops.reshape(ops.cast(labels, "int32"), (-1,))  # [N]
-    real = ops.ones_like(labels, "bool") if ignore_id is None else ops.not_equal(labels, ignore_id)
-    values = _values(
-        ops.where(real, labels, 0),
-        ops.reshape(states, (-1, width)),
-        # Reshaped, a variable has become a tensor, which is what a custom gradient takes.
-        ops.reshape(table, (vocabulary_size, width)),
-        weight / 4.0,
-        1.0 - label_smoothing,
-        uniform_share(vocabulary_size, label_smoothing, ignore_id),
-    )
-    return ops.reshape(ops.where(real, values, 0.0), shape)
+    uniform = uniform_share(table.shape[0], label_smoothing, ignore_id)
+
+    def values(labels: Tensor, states: Tensor, table: Tensor) -> Tensor:
+        return _values(labels, states, table, weight / 4.0, 1.0 - label_smoothing, uniform)
+
+    return of_real_rows(values, labels, states, table, ignore_id)
 
 
 def _values(

@@ -3,6 +3,7 @@
 Shapes: N positions, D width, V vocabulary, C chunks of R positions.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -49,19 +50,39 @@ def projected_cross_entropy(
     """
     labels, states = ops.convert_to_tensor(labels), ops.convert_to_tensor(states)
     check_arguments(labels, states, label_smoothing, "states")
+    uniform = uniform_share(table.shape[0], label_smoothing, ignore_id)
+
+    def values(labels: Tensor, states: Tensor, table: Tensor) -> Tensor:
+        return _values(labels, states, table, 1.0 - label_smoothing, uniform, chunk)
+
+    return of_real_rows(values, labels, states, table, ignore_id)
+
+
+def of_real_rows(
+    values: Callable[..., Tensor], labels: Tensor, states: Tensor, table: Tensor, ignore_id: int | None
+) -> Tensor:
+    """Calls a function of labels [N], states [..., D] in rows and table [V, D]; 0 where a label is ignored.
+
+    Args:
+        values: Takes the three as tensors, every label a class, and returns a value a label, [N].
+        labels: Integer ids, `[...]`.
+        states: Float tensor whose last axis is D.
+        table: Tensor or variable `[V, D]`.
+        ignore_id: Label of positions that do not count. None when all do.
+
+    Returns:
+        The values, of the shape of `labels`.
+    """
     shape, (vocabulary_size, width) = ops.shape(labels), table.shape
     labels = ops.reshape(ops.cast(labels, "int32"), (-1,))  # [N]
     real = ops.ones_like(labels, "bool") if ignore_id is None else ops.not_equal(labels, ignore_id)
-    values = _values(
+    result = values(
         ops.where(real, labels, 0),
         ops.reshape(states, (-1, width)),
         # Reshaped, a variable has become a tensor, which is what a custom gradient takes.
         ops.reshape(table, (vocabulary_size, width)),
-        1.0 - label_smoothing,
-        uniform_share(vocabulary_size, label_smoothing, ignore_id),
-        chunk,
     )
-    return ops.reshape(ops.where(real, values, 0.0), shape)
+    return ops.reshape(ops.where(real, result, 0.0), shape)
 
 
 def _values(
