@@ -3,14 +3,13 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tf_transformer.data.plan_arguments import check_plan, corpus_parts
+from tf_transformer.data.random_words import Words, random_words
 from tf_transformer.data.shapes import SECOND_WEIGHT, IntArray, ShapeGrid, stratum_edges
-
-Words = np.ndarray[Any, np.dtype[np.uint64]]
 
 _ALGORITHM = 1
 """Counted up whenever the same arguments give other batches than before: runs that continue must notice."""
@@ -143,7 +142,7 @@ class BatchPlan:
         rows = np.arange(len(self._first))
         budget = float(self.batch_tokens)
         if len(rows) > _ROWS_TRIED:
-            rows = np.argsort(_noise(self.seed, "sample", 0, len(rows)), kind="stable")[:_ROWS_TRIED]
+            rows = np.argsort(random_words(self.seed, "sample", 0, len(rows)), kind="stable")[:_ROWS_TRIED]
             budget = max(budget * len(rows) / len(self._first), 1.0)
         best: tuple[float, IntArray] | None = None
         for num_strata in _STRATA_TRIED:
@@ -172,7 +171,7 @@ class BatchPlan:
         """Greatest lengths and sizes of the batches that come of some directions and offsets."""
         first, second, sizes = [], [], []
         for number, (flips, offset) in enumerate(trials):
-            noise = _noise(self.seed, "trial", number, len(rows))
+            noise = random_words(self.seed, "trial", number, len(rows))
             order, starts = self._cut(edges, rows, budget, noise, flips, offset)
             first.append(np.maximum.reduceat(self._first[order], starts))
             second.append(np.maximum.reduceat(self._second[order], starts))
@@ -185,14 +184,14 @@ class BatchPlan:
         for index, (rows, weight) in enumerate(self._parts):
             start, end = int(epoch * weight * len(rows)), int((epoch + 1) * weight * len(rows))
             if weight.denominator > 1:  # walk round and round one permutation
-                rows = rows[np.argsort(_noise(self.seed, "part", index, len(rows)), kind="stable")]
+                rows = rows[np.argsort(random_words(self.seed, "part", index, len(rows)), kind="stable")]
             chosen.append(rows[np.arange(start, end) % max(len(rows), 1)])
         return np.concatenate(chosen)
 
     def _shuffled(self, epoch: int, rows: IntArray) -> list[Batch]:
         if not len(rows):
             return []
-        noise = _noise(self.seed, "rows", epoch, len(rows) + 2)
+        noise = random_words(self.seed, "rows", epoch, len(rows) + 2)
         order, starts = self._cut(
             self._edges, rows, float(self.batch_tokens), noise[2:], int(noise[0]) & 3, int(noise[1]) / 2**64
         )
@@ -203,7 +202,7 @@ class BatchPlan:
         groups = np.split(order, starts[1:])
         return [
             Batch(groups[at], dict(zip(self._order, shapes[at], strict=False)), int(tokens[at]))
-            for at in np.argsort(_noise(self.seed, "batches", epoch, len(starts)), kind="stable")
+            for at in np.argsort(random_words(self.seed, "batches", epoch, len(starts)), kind="stable")
         ]
 
     def _cut(
@@ -251,12 +250,6 @@ class BatchPlan:
             fits = longest * np.arange(1, stop - start + 1) <= most
             stop = start + max(int(np.argmin(fits)) if not fits.all() else stop - start, 1)
         return stop
-
-
-def _noise(seed: int, purpose: str, number: int, size: int) -> Words:
-    """Random words. Raw output of a bit generator is what NumPy promises to keep over its versions."""
-    key = [seed, number, *purpose.encode("ascii")]
-    return np.random.PCG64(np.random.SeedSequence(key)).random_raw(size)
 
 
 def _levels(first: IntArray, second: IntArray) -> IntArray:

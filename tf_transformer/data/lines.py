@@ -25,7 +25,7 @@ from tf_transformer.data.opening import (
 from tf_transformer.errors import DataError
 
 MAX_LINE_BYTES: Final = 1 << 20
-"""Longer lines are not read into memory: they are bad rows."""
+"""Longer lines are not read into memory: they are bad rows. Where lines are no rows, a caller says more."""
 
 # The mark of UTF-32 begins with the one of UTF-16, so it is looked for first.
 _BYTE_ORDER_MARKS: Final = (
@@ -82,9 +82,11 @@ class LineReader:
     Args:
         path: A text file, or a gzip-compressed one whose name ends in `.gz`.
         encoding: Encoding of a file without byte-order mark.
+        max_line_bytes: What `MAX_LINE_BYTES` is for this file.
 
     Attributes:
         count: Lines read so far.
+        ended: Whether the last of them had a line end.
         bad: Line number (from 1) to what is wrong with it.
         notes: Sentences on how the file was read, where that is not plain.
 
@@ -93,13 +95,17 @@ class LineReader:
         DataError: While iterating: the file is missing, unreadable, cut, or not text.
     """
 
-    def __init__(self, path: str | os.PathLike[str], encoding: str = "utf-8") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], encoding: str = "utf-8", max_line_bytes: int | None = None
+    ) -> None:
         self.path = Path(path)
         self.encoding = check_encoding(encoding)
         self.count = 0
+        self.ended = True
         self.bad: dict[int, BadLine] = {}
         self.notes: list[str] = []
         self._start = 0
+        self._longest = max_line_bytes or MAX_LINE_BYTES
 
     def __iter__(self) -> Iterator[str]:
         try:
@@ -133,13 +139,14 @@ class LineReader:
     def _decoded(self, stream: io.BufferedReader, encoding: str) -> Iterator[str]:
         foreign = also_utf8 = 0
         position = self._start
-        while line := stream.readline(MAX_LINE_BYTES):
+        while line := stream.readline(self._longest):
             self.count += 1
-            if not line.endswith(b"\n"):
-                size, ended = self._skip_line(stream, line)
-                if self.count == 1 and not ended:
+            self.ended = line.endswith(b"\n")
+            if not self.ended:
+                size, self.ended = self._skip_line(stream, line)
+                if self.count == 1 and not self.ended:
                     refuse_carriage_returns(self.path, line)
-                if len(line) == MAX_LINE_BYTES:
+                if len(line) == self._longest:
                     position += size
                     yield ""
                     continue
@@ -179,13 +186,13 @@ class LineReader:
     def _skip_line(self, stream: io.BufferedReader, line: bytes) -> tuple[int, bool]:
         """Read past the rest of a line that is too long, without keeping it: its size, and if it ends."""
         size, ended = len(line), False
-        if size < MAX_LINE_BYTES:
+        if size < self._longest:
             return size, ended
-        while not ended and (piece := stream.readline(MAX_LINE_BYTES)):
+        while not ended and (piece := stream.readline(self._longest)):
             size += len(piece)
             ended = piece.endswith(b"\n")
         self.bad[self.count] = BadLine(
-            "line too long", f"a line must have fewer than {MAX_LINE_BYTES:,} bytes. Received: {size:,}"
+            "line too long", f"a line must have fewer than {self._longest:,} bytes. Received: {size:,}"
         )
         return size, ended
 

@@ -80,7 +80,7 @@ def read_parallel(
         DataError: A file is missing, unreadable, empty, cut, not text, or given twice; the numbers of lines
             differ; or there are bad rows and `on_bad_row` is `"error"`.
     """
-    _check_on_bad_row(on_bad_row)
+    check_on_bad_row(on_bad_row)
     if not files:
         raise ValueError("`files` must name one file for each column. Received: none")
     paths = {column: Path(file) for column, file in files.items()}
@@ -96,7 +96,7 @@ def read_parallel(
     bad: dict[int, BadLine] = {}
     for column, reader in readers.items():
         if reader.bad and on_bad_row == "error":
-            raise _bad_rows(reader.path, reader.bad)
+            raise bad_rows_error(reader.path, reader.bad)
         for line, fault in reader.bad.items():
             bad.setdefault(line, replace(fault, reason=f"{fault.reason} ({column})"))
     count = len(next(iter(columns.values())))
@@ -104,7 +104,7 @@ def read_parallel(
     notes = [note for reader in readers.values() for note in reader.notes]
     report = CorpusReport(name or first.name, count, warnings=tuple(notes))
     lines = np.arange(1, count + 1, dtype=np.int64)
-    return _without(Corpus(columns, lines, report.name, tuple(paths.values()), report), bad)
+    return without_bad_rows(Corpus(columns, lines, report.name, tuple(paths.values()), report), bad)
 
 
 def read_table(
@@ -137,7 +137,7 @@ def read_table(
         DataError: The file cannot be read, has no rows, lacks a column, or has bad rows while `on_bad_row` is
             `"error"`.
     """
-    _check_on_bad_row(on_bad_row)
+    check_on_bad_row(on_bad_row)
     check_encoding(encoding)
     file = Path(path)
     _check_columns(columns, table_kind(file))
@@ -145,17 +145,17 @@ def read_table(
     cells = read_cells(reader, columns)
     _refuse_empty(reader)
     if cells.bad and on_bad_row == "error":
-        raise _bad_rows(file, cells.bad)
+        raise bad_rows_error(file, cells.bad)
     if not cells.lines:
         raise DataError(f"{file}: the table has no rows: there are no pairs to read")
     rows = len(cells.lines) + len(cells.blank)
     blank = {"blank line": Finding.at(cells.blank)} if cells.blank else {}
     report = CorpusReport(name or file.name, rows, blank, warnings=tuple(reader.notes))
     lines = np.array(cells.lines, np.int64)
-    return _without(Corpus(cells.columns, lines, report.name, (file,), report), cells.bad)
+    return without_bad_rows(Corpus(cells.columns, lines, report.name, (file,), report), cells.bad)
 
 
-def _without(corpus: Corpus, bad: Mapping[int, BadLine]) -> Corpus:
+def without_bad_rows(corpus: Corpus, bad: Mapping[int, BadLine]) -> Corpus:
     """The corpus without its bad rows, which are counted by reason."""
     if not bad:
         return corpus
@@ -170,7 +170,8 @@ def _without(corpus: Corpus, bad: Mapping[int, BadLine]) -> Corpus:
     return corpus.select(rows, corpus.report.extended(dropped=dropped))
 
 
-def _bad_rows(path: Path, bad: Mapping[int, BadLine]) -> DataError:
+def bad_rows_error(path: Path, bad: Mapping[int, BadLine]) -> DataError:
+    """What is said of a file with lines or rows that cannot be used."""
     lines = sorted(bad)
     details = "; ".join(f"line {line}: {bad[line].detail}" for line in lines[:_DETAILED])
     counts = Counter(fault.reason for fault in bad.values())
@@ -182,7 +183,8 @@ def _bad_rows(path: Path, bad: Mapping[int, BadLine]) -> DataError:
     )
 
 
-def _check_on_bad_row(on_bad_row: str) -> None:
+def check_on_bad_row(on_bad_row: str) -> None:
+    """Refuses what says neither to stop nor to skip."""
     if on_bad_row not in ("error", "skip"):
         raise ValueError(f"`on_bad_row` must be 'error' or 'skip'. Received: {on_bad_row!r}")
 
