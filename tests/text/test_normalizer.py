@@ -100,3 +100,30 @@ def test_dirty_normal_forms(form: str, equal: set[int]) -> None:
     sides = [(DIRTY / f"29_normal_forms.{side}").read_text("utf-8").split("\n")[:10] for side in ("de", "en")]
     left, right = (Normalizer(form).normalize_texts(lines) for lines in sides)  # type: ignore[arg-type]
     assert {number for number in range(1, 11) if left[number - 1] == right[number - 1]} == equal
+
+
+RUNNING = " Two\r\n  lines,\tand \r\n\r\na third\r one\u2028here\n"
+
+
+def test_running_text_keeps_its_lines_or_all() -> None:
+    assert one(Normalizer(keep="words"), RUNNING) == "Two lines, and a third one here"
+    assert one(Normalizer(keep="lines"), RUNNING) == "Two\nlines, and\n\na third\none here\n"
+    assert one(Normalizer(keep="all"), RUNNING) == " Two\n  lines,\tand \n\na third\n one\u2028here\n"
+    assert one(Normalizer("nfc", True, "all"), "A\u0301\n") == "á\n"
+    assert Normalizer().options == {"normal_form": None, "lowercase": False}
+    assert Normalizer(**Normalizer(keep="all").options).keep == "all"
+    with pytest.raises(ValueError, match=r'`keep` must be "words", "lines" or "all"\. Received: \'tabs\''):
+        Normalizer(keep="tabs")  # type: ignore[arg-type]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.text(st.sampled_from("ab \t\n\r\u2028\u00a0\x00\x85")), min_size=1, max_size=11))
+def test_lines_are_each_what_a_text_is(texts: list[str]) -> None:
+    words, lines, all_of_it = (Normalizer(keep=keep) for keep in ("words", "lines", "all"))  # type: ignore[arg-type]
+    for text, kept, whole in zip(
+        texts, lines.normalize_texts(texts), all_of_it.normalize_texts(texts), strict=True
+    ):
+        ends = text.replace("\r\n", "\n").replace("\r", "\n")
+        assert whole == ends
+        assert kept.split("\n") == words.normalize_texts(ends.split("\n"))
+        assert one(lines, kept) == kept and one(all_of_it, whole) == whole

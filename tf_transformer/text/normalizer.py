@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import tensorflow as tf
 
 from tf_transformer.arguments import list_of_strings
 
 NormalForm = Literal["nfc", "nfkc"]
+WhiteSpace = Literal["words", "lines", "all"]
 
 _BATCH = 4096
 _LAST_CODE_POINT = 0x10FFFF
@@ -22,6 +23,9 @@ class Normalizer(tf.Module):
     space; outer spaces go. Zero-width characters stay: in some scripts they tell words apart. Applied twice
     it gives the same as once.
 
+    Running text may keep its lines, whose ends CR, LF and CRLF become LF: each line then is what a whole text
+    is by the rule above. Or it keeps all of its white space and control characters.
+
     Lower case goes character by character after Python's table: a final sigma has no form of its own, a
     capital I with a dot becomes an i with a combining dot. It is the same under every locale, which
     `tf.strings.lower` is not.
@@ -30,10 +34,12 @@ class Normalizer(tf.Module):
         normal_form: `"nfc"` (composed characters), `"nfkc"` (compatibility forms replaced too) or `None`.
             Core TensorFlow has no normal forms: an export then needs tensorflow-text.
         lowercase: Whether to lower-case.
+        keep: What is kept of white space: that there is some between `"words"`, the ends of `"lines"` too, or
+            `"all"`.
 
     Raises:
         TypeError: `lowercase` is no truth value.
-        ValueError: `normal_form` is none of these.
+        ValueError: `normal_form` or `keep` is none of these.
 
     Example:
 
@@ -41,14 +47,19 @@ class Normalizer(tf.Module):
     ['zwei hunde']
     """
 
-    def __init__(self, normal_form: NormalForm | None = None, lowercase: bool = False) -> None:
+    def __init__(
+        self, normal_form: NormalForm | None = None, lowercase: bool = False, keep: WhiteSpace = "words"
+    ) -> None:
         super().__init__()
         if normal_form not in (None, "nfc", "nfkc"):
             raise ValueError(f'`normal_form` must be "nfc", "nfkc" or None. Received: {normal_form!r}')
         if not isinstance(lowercase, bool):
             raise TypeError(f"`lowercase` must be True or False. Received: {lowercase!r}")
+        if keep not in get_args(WhiteSpace):
+            raise ValueError(f'`keep` must be "words", "lines" or "all". Received: {keep!r}')
         self.normal_form = normal_form
         self.lowercase = lowercase
+        self.keep = keep
         if lowercase:
             self._lower = _lower_table()
         if normal_form:
@@ -70,7 +81,9 @@ class Normalizer(tf.Module):
     @property
     def options(self) -> dict[str, Any]:
         """The constructor's arguments, plain."""
-        return {"normal_form": self.normal_form, "lowercase": self.lowercase}
+        options: dict[str, Any] = {"normal_form": self.normal_form, "lowercase": self.lowercase}
+        # Left out where it is as it always was, so that older versions read what they understand.
+        return options if self.keep == "words" else {**options, "keep": self.keep}
 
     def __call__(self, strings: Any) -> tf.Tensor:
         """Normalises strings in the graph.
@@ -87,8 +100,7 @@ class Normalizer(tf.Module):
         if self.lowercase:
             # Lower-casing can leave what the form composes, as in J with a caron.
             strings = self._formed(self._lowered(strings))
-        strings = tf.strings.regex_replace(strings, r"[\p{Z}\p{Cc}]+", " ")
-        return tf.strings.strip(strings)
+        return self._spaced(strings)
 
     def normalize_texts(self, texts: Sequence[str]) -> list[str]:
         """Normalises Python strings, as `__call__` does; lone surrogates become U+FFFD.
@@ -102,6 +114,16 @@ class Normalizer(tf.Module):
             batch = [text.encode("utf-8", "surrogatepass") for text in texts[start : start + _BATCH]]
             result.extend(text.decode("utf-8") for text in self(batch).numpy())
         return result
+
+    def _spaced(self, strings: tf.Tensor) -> tf.Tensor:
+        if self.keep == "words":
+            strings = tf.strings.regex_replace(strings, r"[\p{Z}\p{Cc}]+", " ")
+            return tf.strings.strip(strings)
+        strings = tf.strings.regex_replace(strings, r"\r\n?", "\n")
+        if self.keep == "lines":
+            strings = tf.strings.regex_replace(strings, r"[\p{Z}\x00-\x09\x0b-\x1f\x7f-\x{9f}]+", " ")
+            strings = tf.strings.regex_replace(strings, r"(?m)^ | $", "")
+        return strings
 
     def _formed(self, strings: tf.Tensor) -> tf.Tensor:
         return self._to_form(strings, self.normal_form.upper()) if self.normal_form else strings
