@@ -228,7 +228,7 @@ class Transformer(keras.Model):
         r_drop: float | None = None,
         chunk: int | None = None,
     ) -> Tensor:
-        """`smoothed_cross_entropy(labels, self(inputs))` at less cost, for a training step.
+        """The sum of `smoothed_cross_entropy(labels, self(inputs))` at less cost, for a training step.
 
         Args:
             inputs: As for `call`.
@@ -237,26 +237,21 @@ class Transformer(keras.Model):
             training: Whether to drop out.
             r_drop: Weight of R-Drop's disagreement between two passes, the second one beside the first in a
                 batch of twice the size (see `consistent_cross_entropy`); None for one pass without it.
-            chunk: Positions whose logits are in memory at a time (see `projected_cross_entropy`); None for
-                all. Not with `r_drop`.
+            chunk: Positions whose logits are in memory at a time (see `projected_loss`); None for all.
 
         Returns:
-            The cross-entropy of each label in nats, float32 `[B, T]`; with `r_drop` the mean of both
-            passes', and their disagreement.
-
-        Raises:
-            ValueError: With both `r_drop` and `chunk`.
+            The cross-entropy of all labels in nats, a float32 scalar; with `r_drop` the mean of both passes',
+            and their disagreement.
         """
-        if r_drop is not None and chunk is not None:
-            raise ValueError(f"`r_drop` takes no `chunk`. Received: r_drop={r_drop}, chunk={chunk}")
         if r_drop is not None:
             inputs = {name: ops.concatenate([ids, ids]) for name, ids in inputs.items()}
         source_ids, target_ids = two_sides(inputs)
         states, _ = self._decode(target_ids, self.encode(source_ids, training), training)
         table = self.output_embedding.table
+        how = {"label_smoothing": label_smoothing, "ignore_id": PAD_ID, "chunk": chunk}
         if r_drop is not None:
-            return consistent_cross_entropy(labels, states, table, r_drop, label_smoothing, PAD_ID)
-        return projected_cross_entropy(labels, states, table, label_smoothing, PAD_ID, chunk)
+            return consistent_cross_entropy(labels, states, table, r_drop, **how)
+        return projected_cross_entropy(labels, states, table, **how)
 
     def _decode(
         self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None

@@ -3,14 +3,11 @@
 Shapes: N positions of one pass, D width, V vocabulary.
 """
 
-from typing import Any
-
-import keras
 from keras import ops
 
 from tf_transformer.ops import Tensor
-from tf_transformer.ops.cross_entropy import check_arguments, log_sum_exp, pick, uniform_share
-from tf_transformer.ops.projected_cross_entropy import of_real_rows, push_back
+from tf_transformer.ops.cross_entropy import log_sum_exp, pick
+from tf_transformer.ops.projected_loss import projected_loss
 
 
 def consistent_cross_entropy(
@@ -20,10 +17,12 @@ def consistent_cross_entropy(
     weight: float,
     label_smoothing: float = 0.0,
     ignore_id: int | None = 0,
+    weights: Tensor | None = None,
+    chunk: int | None = None,
 ) -> Tensor:
     """Cross-entropy of two passes, and how far they disagree, from the states before the output table.
 
-    For each position, with P1 and P2 what the two passes predict and CE their smoothed cross-entropies,
+    It is the sum over the positions of, for each with P1 and P2 what the two passes predict and CE their smoothed cross-entropies,
 
         (CE(P1) + CE(P2)) / 2 + weight / 2 * (KL(P1 || P2) + KL(P2 || P1)) / 2,
 
@@ -33,29 +32,27 @@ def consistent_cross_entropy(
 
         sum of (P1 - P2) * (log P1 - log P2) = <P1, d> - <P2, d>,
 
-    since both sides sum to 1, and its gradient by z1 is P1 * (d - <P1, d>) + P1 - P2. So all that is kept for
-    the gradient, projection included, is the gradient by the logits, in the dtype of `states`. On the way
-    there are about three float32 tensors of the size of both passes' logits.
+    since both sides sum to 1, and its gradient by z1 is P1 * (d - <P1, d>) + P1 - P2. On the way there are
+    about three float32 tensors of the size of both passes' logits of a chunk.
 
     Args:
         labels: Integer ids, `[B, ...]`, from 0 to V - 1 or equal to `ignore_id`.
         states: Float tensor `[2 * B, ..., D]`, the first pass, then the second; its dtype is that of the
             products, all else is float32.
-        table: Float32 tensor `[V, D]`, one row a class.
+        table: Float32 tensor or variable `[V, D]`, one row a class.
         weight: What the disagreement weighs, more than 0; `alpha` of the paper.
         label_smoothing: Share of the target that is spread over the classes, from 0 up to 1 (excluded).
         ignore_id: Label of positions that do not count. None when all do.
+        weights: What each position counts, of the shape of `labels`. None for 1.
+        chunk: Positions of a pass whose logits are in memory at a time. None for all.
 
     Returns:
-        The values in nats, float32, of the shape of `labels`; 0, with a gradient of 0, where the label is
-        `ignore_id`.
+        The sum of the weighted values in nats, a float32 scalar.
 
     Raises:
         TypeError: If `labels` are not integers.
         ValueError: If `weight` or `label_smoothing` is out of range, or if the shapes do not fit.
     """
-    labels, states = ops.convert_to_tensor(labels), ops.convert_to_tensor(states)
-    check_arguments(labels, states, label_smoothing, "states")
     if not weight > 0:
         raise ValueError(f"`weight` must be more than 0. Received: {weight!r}")
     rows = labels.shape[0], states.shape[0]
@@ -63,43 +60,23 @@ def consistent_cross_entropy(
         raise ValueError(
             f"`states` must have two rows for each of `labels`. Received: {rows[1]} for {rows[0]}"
         )
-    uniform = uniform_share(table.shape[0], label_smoothing, ignore_id)
+    share, sharp = weight / 4.0, 1.0 - label_smoothing
 
-    def values(labels: Tensor, states: Tensor, table: Tensor) -> Tensor:
-        return _values(labels, states, table, weight / 4.0, 1.0 - label_smoothing, uniform)
+    def score(labels: Tensor, states: Tensor, kernel: Tensor) -> tuple[Tensor, list[Tensor]]:
+        return _score(labels, states, kernel, share, sharp)
 
-    return of_real_rows(values, labels, states, table, ignore_id)
-
-
-def _values(
-    labels: Tensor, states: Tensor, table: Tensor, share: float, sharp: float, uniform: Tensor
-) -> Tensor:
-    """The formulas above: labels [N], states [2 * N, D], table [V, D], uniform [V]; share is weight / 4."""
-    dtype = keras.backend.standardize_dtype(states.dtype)
-
-    @ops.custom_gradient
-    def values(states: Tensor, table: Tensor) -> tuple[Tensor, Any]:
-        kernel, exact = ops.cast(table, dtype), ops.cast(states, "float32")
-        spread = ops.matmul(ops.expand_dims(uniform, 0), ops.cast(kernel, "float32"))  # [1, D]
-        result, kept = _score(labels, states, kernel, share, sharp)
-        result = result - sum(_halves(ops.squeeze(ops.matmul(exact, ops.transpose(spread)), -1))) / 2.0
-
-        def gradient(*args: Tensor, upstream: Tensor = None) -> tuple[Tensor, Tensor]:
-            # PyTorch's convention of Keras is `upstream`, the other backends' one positional argument.
-            upstream = ops.expand_dims(args[-1] if upstream is None else upstream, -1)  # [N, 1]
-            weighted = [part * (share * upstream) for part in _halves(exact)]
-            pushed = [
-                push_back(part, kernel, ops.cast(by, dtype)) for part, by in zip(kept, weighted, strict=True)
-            ]
-            by_states = [(share * part - spread / 2.0) * upstream for part, _ in pushed]
-            column = ops.sum(weighted[0] + weighted[1], axis=0) / (2.0 * share)
-            by_table = pushed[0][1] + pushed[1][1] - ops.expand_dims(uniform, -1) * column
-            return ops.cast(ops.concatenate(by_states), dtype), by_table
-
-        return result, gradient
-
-    result: Tensor = values(states, table)
-    return result
+    return projected_loss(
+        score,
+        labels,
+        states,
+        table,
+        passes=2,
+        scale=share,
+        label_smoothing=label_smoothing,
+        ignore_id=ignore_id,
+        weights=weights,
+        chunk=chunk,
+    )
 
 
 def _score(
