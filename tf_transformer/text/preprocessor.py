@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 import tensorflow as tf
 
-from tf_transformer.arguments import list_of_strings, whole_number
+from tf_transformer.arguments import list_of_strings
 from tf_transformer.errors import TextError
-from tf_transformer.presets import END_ID, START_ID
+from tf_transformer.presets import START_ID
 from tf_transformer.text import storage
 from tf_transformer.text.normalizer import Normalizer
+from tf_transformer.text.rows import checked_ids, checked_part, ended, padded, saved_normalizer
 from tf_transformer.text.tokenizers import Tokenizer, Unknown, load_tokenizer, train_tokenizer
 
 MANIFEST: Final = "preprocessor.json"
-_Part = TypeVar("_Part")
 
 
 class Preprocessor(tf.Module):
@@ -47,9 +47,9 @@ class Preprocessor(tf.Module):
         normalizer: Normalizer | None = None,
     ) -> None:
         super().__init__()
-        self.source_tokenizer = _part("source_tokenizer", source_tokenizer, Tokenizer)
-        self.target_tokenizer = _part("target_tokenizer", target_tokenizer or source_tokenizer, Tokenizer)
-        self.normalizer = _part("normalizer", normalizer or Normalizer(), Normalizer)
+        self.source_tokenizer = checked_part("source_tokenizer", source_tokenizer, Tokenizer)
+        self.target_tokenizer = checked_part("target_tokenizer", target_tokenizer or source_tokenizer, Tokenizer)
+        self.normalizer = checked_part("normalizer", normalizer or Normalizer(), Normalizer)
 
     @classmethod
     def train(
@@ -90,7 +90,7 @@ class Preprocessor(tf.Module):
             ValueError: An argument is out of its range, or the sides are not equally long.
             TextError: A side has no text, or `vocabulary_size` cannot hold its characters.
         """
-        normalizer = _part("normalizer", normalizer or Normalizer(), Normalizer)
+        normalizer = checked_part("normalizer", normalizer or Normalizer(), Normalizer)
         source = list_of_strings("source_texts", source_texts)
         target = list_of_strings("target_texts", target_texts)
         if len(source) != len(target):
@@ -151,7 +151,7 @@ class Preprocessor(tf.Module):
         Returns:
             Ragged int32 `[B, None]`: the pieces and the end; the end alone for an empty string.
         """
-        return _ended(self.source_tokenizer.tokenize(self.normalizer(strings)))
+        return ended(self.source_tokenizer.tokenize(self.normalizer(strings)))
 
     def encode_target(self, strings: Any) -> tf.RaggedTensor:
         """Returns the pieces of the target side.
@@ -200,13 +200,13 @@ class Preprocessor(tf.Module):
             tf.errors.InvalidArgumentError: An id is not in the vocabulary, or a row is longer than asked for;
                 or the numbers of rows differ where a graph learns them only when it runs.
         """
-        source_ids = _checked("source_ids", source_ids, self.source_vocabulary_size)
-        target_ids = _checked("target_ids", target_ids, self.target_vocabulary_size)
+        source_ids = checked_ids("source_ids", source_ids, self.source_vocabulary_size)
+        target_ids = checked_ids("target_ids", target_ids, self.target_vocabulary_size)
         source_ids, target_ids = _paired(source_ids, target_ids)
-        source = _padded("source_ids", source_ids, source_length)
+        source = padded("source_ids", source_ids, source_length)
         starts = tf.fill([target_ids.nrows(), 1], START_ID)
-        shifted = _padded("target_ids", tf.concat([starts, target_ids], axis=1), target_length)
-        labels = _padded("target_ids", _ended(target_ids), target_length)
+        shifted = padded("target_ids", tf.concat([starts, target_ids], axis=1), target_length)
+        labels = padded("target_ids", ended(target_ids), target_length)
         return {"source_ids": source, "target_ids": shifted}, labels
 
     def __call__(self, source: Any, target: Any) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
@@ -241,23 +241,9 @@ class Preprocessor(tf.Module):
         if sides not in (["shared"], ["source", "target"]):
             rule = '`tokenizers` must be ["shared"] or ["source", "target"]'
             raise TextError(f"{path}: {rule}. Received: {sides}")
-        try:
-            normalizer = Normalizer(**storage.field(manifest, path, "normalizer", dict))
-        except (TypeError, ValueError) as error:
-            rule = "`normalizer` must hold a Normalizer's arguments"
-            raise TextError(f"{path}: {rule}. Received: {error}") from error
+        normalizer = saved_normalizer(manifest, path)
         tokenizers = [load_tokenizer(path.parent / side) for side in sides]
         return cls(tokenizers[0], tokenizers[-1], normalizer)
-
-
-def _part(name: str, part: _Part, kind: type) -> _Part:
-    if not isinstance(part, kind):
-        raise TypeError(f"`{name}` must be a {kind.__name__}. Received: {part!r}")
-    return part
-
-
-def _ended(ids: tf.RaggedTensor) -> tf.RaggedTensor:
-    return tf.concat([ids, tf.fill([ids.nrows(), 1], END_ID)], axis=1)  # [B, None + 1]
 
 
 def _paired(source_ids: tf.RaggedTensor, target_ids: tf.RaggedTensor) -> tuple[Any, Any]:
@@ -271,33 +257,3 @@ def _paired(source_ids: tf.RaggedTensor, target_ids: tf.RaggedTensor) -> tuple[A
     check = tf.debugging.assert_equal(source_ids.nrows(), target_ids.nrows(), f"{rule}. Received others")
     with tf.control_dependencies([check]):
         return source_ids, target_ids.with_flat_values(tf.identity(target_ids.flat_values))
-
-
-def _checked(name: str, ids: tf.RaggedTensor, size: int) -> tf.RaggedTensor:
-    """Refuses ids outside the vocabulary: an embedding on a GPU would give zeros for them, without a word."""
-    if not isinstance(ids, tf.RaggedTensor):
-        raise TypeError(f"`{name}` must be ragged, rows without padding. Received: {type(ids).__name__}")
-    if not ids.dtype.is_integer:
-        raise TypeError(f"`{name}` must be integers. Received: {ids.dtype.name}")
-    flat = tf.cast(ids.flat_values, tf.int32)
-    rule = f"`{name}` must be at least 0 and below the size of the vocabulary, {size}"
-    checks = [
-        tf.debugging.assert_less(flat, size, f"{rule}. Received one too large"),
-        tf.debugging.assert_non_negative(flat, f"{rule}. Received a negative one"),
-    ]
-    with tf.control_dependencies([check for check in checks if check is not None]):
-        return ids.with_flat_values(tf.identity(flat))
-
-
-def _padded(name: str, ids: tf.RaggedTensor, length: int | tf.Tensor | None) -> tf.Tensor:
-    if length is None:
-        return ids.to_tensor()
-    if not tf.is_tensor(length):
-        length = whole_number("source_length" if name == "source_ids" else "target_length", length, 1)
-    longest = tf.cast(ids.bounding_shape(axis=1), tf.int32)
-    rule = f"`{name}` must fit into the length to pad to, start or end included"
-    limit = tf.cast(length, tf.int32)
-    check = tf.debugging.assert_less_equal(longest, limit, f"{rule}. Received a longer row")
-    with tf.control_dependencies([check] if check is not None else []):
-        dense = ids.to_tensor()  # [B, longest]
-        return tf.pad(dense, [[0, 0], [0, limit - tf.shape(dense)[1]]])

@@ -1,0 +1,80 @@
+"""What every preprocessor does with rows of ids: ends them, checks them, pads them; and checks its parts."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tensorflow as tf
+
+from tf_transformer.arguments import whole_number
+from tf_transformer.errors import TextError
+from tf_transformer.presets import END_ID
+from tf_transformer.text import storage
+from tf_transformer.text.normalizer import Normalizer
+from tf_transformer.text.special_tokens import MarkingNormalizer
+
+_Part = TypeVar("_Part")
+
+
+def checked_part(name: str, part: _Part, kind: type) -> _Part:
+    """A part of a preprocessor; one of another kind is refused."""
+    if not isinstance(part, kind):
+        raise TypeError(f"`{name}` must be a {kind.__name__}. Received: {part!r}")
+    return part
+
+
+def ended(ids: tf.RaggedTensor) -> tf.RaggedTensor:
+    """Rows with the end after their pieces."""
+    return tf.concat([ids, tf.fill([ids.nrows(), 1], END_ID)], axis=1)  # [B, None + 1]
+
+
+def checked_ids(name: str, ids: tf.RaggedTensor, size: int) -> tf.RaggedTensor:
+    """Refuses ids outside the vocabulary: an embedding on a GPU would give zeros for them, without a word."""
+    if not isinstance(ids, tf.RaggedTensor):
+        raise TypeError(f"`{name}` must be ragged, rows without padding. Received: {type(ids).__name__}")
+    if not ids.dtype.is_integer:
+        raise TypeError(f"`{name}` must be integers. Received: {ids.dtype.name}")
+    flat = tf.cast(ids.flat_values, tf.int32)
+    rule = f"`{name}` must be at least 0 and below the size of the vocabulary, {size}"
+    checks = [
+        tf.debugging.assert_less(flat, size, f"{rule}. Received one too large"),
+        tf.debugging.assert_non_negative(flat, f"{rule}. Received a negative one"),
+    ]
+    with tf.control_dependencies([check for check in checks if check is not None]):
+        return ids.with_flat_values(tf.identity(flat))
+
+
+def padded(name: str, ids: tf.RaggedTensor, length: int | tf.Tensor | None) -> tf.Tensor:
+    """Rows padded with 0 to a length, or to the longest of them; a longer one is refused.
+
+    Args:
+        name: What the ids are called, such as `source_ids`; the argument with the length is `source_length`.
+        ids: Ragged `[B, None]`.
+        length: The length, or None.
+    """
+    if length is None:
+        return ids.to_tensor()
+    if not tf.is_tensor(length):
+        length = whole_number(f"{name.removesuffix('_ids')}_length", length, 1)
+    longest = tf.cast(ids.bounding_shape(axis=1), tf.int32)
+    rule = f"`{name}` must fit into the length to pad to, start or end included"
+    limit = tf.cast(length, tf.int32)
+    check = tf.debugging.assert_less_equal(longest, limit, f"{rule}. Received a longer row")
+    with tf.control_dependencies([check] if check is not None else []):
+        dense = ids.to_tensor()  # [B, longest]
+        return tf.pad(dense, [[0, 0], [0, limit - tf.shape(dense)[1]]])
+
+
+def saved_normalizer(manifest: Mapping[str, Any], path: Path) -> Normalizer:
+    """The normalizer whose options stand in the manifest of a preprocessor.
+
+    Raises:
+        TextError: They are missing, or none of a normalizer.
+    """
+    options = storage.field(manifest, path, "normalizer", dict)
+    kind = MarkingNormalizer if "special_tokens" in options else Normalizer
+    try:
+        return kind(**options)
+    except (TypeError, ValueError) as error:
+        rule = "`normalizer` must hold a Normalizer's arguments"
+        raise TextError(f"{path}: {rule}. Received: {error}") from error
