@@ -7,7 +7,7 @@ UNKNOWN_ID: Final = 1
 START_ID: Final = 2
 END_ID: Final = 3
 UNSEEN_LABEL: Final = -1
-"""The number of a label that training has never seen: an example that has it is answered wrong in any case."""
+"""The number of a label that training has never seen: whatever is answered to it is wrong."""
 SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
 """The spelling of ids 0 to 3 in vocabulary files and pictures; no text of a user becomes one of them."""
 

@@ -23,17 +23,19 @@ def test_padding_to_a_length(side: ClassificationPreprocessor) -> None:
     ids = side.encode_text(["ab"])
     inputs, _ = side.assemble(ids, tf.constant([1]), tf.constant(7))
     assert inputs["source_ids"].numpy().tolist() == [[2, 4, 5, 3, 0, 0, 0]]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="`text_ids` must fit .*a longer row"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"`text_ids` must fit .*a longer row"):
         side.assemble(ids, tf.constant([1]), tf.constant(3))
 
 
 def test_ids_outside_the_vocabulary_are_refused(side: ClassificationPreprocessor) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match="`text_ids` must be at least 0 and below .* 11"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"`text_ids` must be at least 0 and below .* 11"
+    ):
         side.assemble(tf.ragged.constant([[11]]), tf.constant([0]))
 
 
-def test_pieces_are_counted_without_start_and_end(side: ClassificationPreprocessor) -> None:
-    assert side.count_pieces(side.encode_text(["", "abc"])).numpy().tolist() == [0, 3]
+def test_an_empty_text_cannot_be_answered(side: ClassificationPreprocessor) -> None:
+    assert side.answerable(side.encode_text(["", "abc"])).numpy().tolist() == [False, True]
 
 
 def test_in_a_pipeline(side: ClassificationPreprocessor) -> None:
@@ -44,13 +46,17 @@ def test_in_a_pipeline(side: ClassificationPreprocessor) -> None:
 
 
 def test_what_cannot_be_trained_on() -> None:
-    with pytest.raises(ValueError, match="`texts` and `labels` must be equally many.*Received: 2 and 1"):
+    with pytest.raises(ValueError, match=r"`texts` and `labels` must be equally many.*Received: 2 and 1"):
         ClassificationPreprocessor.train(["a", "b"], ["x"])
-    with pytest.raises(TypeError, match="`labels` must be a Labels. Received: 'ab'"):
+    with pytest.raises(TypeError, match=r"`labels` must be a Labels. Received: 'ab'"):
         ClassificationPreprocessor(train_tokenizer("bytes", ["a"]), "ab")
 
 
-@pytest.mark.parametrize(("names", "received"), [(["a"], "'a'"), (["a", "a"], "'a', 'a'"), (["", "b"], "'', 'b'")])
+@pytest.mark.parametrize(
+    ("names", "received"), [(["a"], "'a'"), (["a", "a"], "'a', 'a'"), (["", "b"], "'', 'b'")]
+)
 def test_what_are_no_labels(names: list[str], received: str) -> None:
-    with pytest.raises(ValueError, match=f"`names` must be at least two different labels.*Received: {received}"):
+    with pytest.raises(
+        ValueError, match=f"`names` must be at least two different labels.*Received: {received}"
+    ):
         Labels(names)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import tensorflow as tf
 
 from tf_transformer.errors import TextError
 from tf_transformer.text import ClassificationPreprocessor, MarkingNormalizer
@@ -12,7 +11,9 @@ MARKERS = ["<e1>", "</e1>"]
 ONE, TWO = 260, 261  # bytes have 260 ids
 
 
-def trained(normalizer: MarkingNormalizer, kind: str = "bytes", size: int = 8000) -> ClassificationPreprocessor:
+def trained(
+    normalizer: MarkingNormalizer, kind: str = "bytes", size: int = 8000
+) -> ClassificationPreprocessor:
     texts = ["a <e1>cat</e1> sat", "a dog <e1>ran</e1>"]
     return ClassificationPreprocessor.train(texts, ["sit", "run"], kind, size, normalizer=normalizer)
 
@@ -50,7 +51,6 @@ def test_text_cannot_forge_a_marker(forged: str, kind: str) -> None:
     side = trained(normalizer, kind, 40 if kind == "words" else 300)
     found = ids(side, f"one {forged} two")
     assert not set(found) & set(side.special_ids)
-    assert side.count_pieces(tf.ragged.constant([found])).numpy() == len(found) - 2
 
 
 def test_a_normalised_text_marked_again_loses_its_tokens() -> None:
@@ -69,9 +69,26 @@ def test_signs_of_regular_expressions_are_letters_here() -> None:
     assert normalizer.split(normalizer(["abc 1.*\\d"]))[0].to_list() == [[b"abc 1", b"", b"", b"", b""]]
 
 
+def test_each_token_once() -> None:
+    side = trained(MarkingNormalizer(MARKERS, once=True))
+    texts = ["a <e1>b</e1>", "a", "<e1></e1>", "<e1>a<e1>b</e1>", "a</e1>b<e1>"]
+    normal = side.normalizer.normalize_texts(texts)
+    assert side.answerable(side.encode_text(normal)).numpy().tolist() == [True, False, False, False, True]
+    assert side.normalizer.fault(normal[0]) is None
+    assert side.normalizer.fault(normal[1]) == (
+        "must hold each of <e1> </e1> once. Received: <e1> 0 times, </e1> 0 times"
+    )
+    assert side.normalizer.fault(normal[3]) == "must hold each of <e1> </e1> once. Received: <e1> 2 times"
+    free = trained(MarkingNormalizer(MARKERS))
+    assert free.answerable(free.encode_text(normal)).numpy().tolist() == [True, True, False, True, True]
+    assert free.normalizer.fault(normal[3]) is None
+
+
 def test_spelling() -> None:
     normalizer = MarkingNormalizer(MARKERS, lowercase=True)
-    assert normalizer.spell(normalizer.normalize_texts(["The<e1>Cat</e1>,  <E1>"])) == ["the <e1> cat </e1> , <e1>"]
+    assert normalizer.spell(normalizer.normalize_texts(["The<e1>Cat</e1>,  <E1>"])) == [
+        "the <e1> cat </e1> , <e1>"
+    ]
 
 
 @pytest.mark.parametrize(

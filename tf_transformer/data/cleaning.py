@@ -44,6 +44,7 @@ def clean(
     deduplicate: bool = False,
     drop: Collection[str] = (),
     max_length_ratio: float = 9.0,
+    labels: Collection[str] = (),
 ) -> Corpus:
     """Normalise the texts of a corpus and drop the rows that have an empty side.
 
@@ -57,6 +58,8 @@ def clean(
             `drop`. Another translation of a source is not a duplicate.
         drop: Kinds of rows to leave out, members of `KINDS`.
         max_length_ratio: Sides whose lengths in characters differ by more than this factor are remarkable.
+        labels: Columns that hold labels, which are names and no text: only white space at their ends goes,
+            and nothing about them is remarkable.
 
     Returns:
         The cleaned corpus, in the order of the file.
@@ -71,8 +74,11 @@ def clean(
     if not max_length_ratio > 1:
         raise ValueError(f"`max_length_ratio` must be above 1. Received: {max_length_ratio}")
     dropping = {*drop, DUPLICATE_PAIRS} if deduplicate else set(drop)
-    columns = {name: _normalized(texts, normalize) for name, texts in corpus.columns.items()}
-    judge = _Judge(corpus.columns, columns, max_length_ratio)
+    columns = {
+        name: [text.strip() for text in texts] if name in labels else _normalized(texts, normalize)
+        for name, texts in corpus.columns.items()
+    }
+    judge = _Judge(corpus.columns, columns, max_length_ratio, labels)
     rows: list[int] = []
     dropped: dict[str, list[int]] = {}
     noted: dict[str, list[int]] = {}
@@ -114,21 +120,26 @@ class _Judge:
     """What is remarkable about a row; asked row by row, in order."""
 
     def __init__(
-        self, raw: Mapping[str, list[str]], columns: Mapping[str, list[str]], max_length_ratio: float
+        self,
+        raw: Mapping[str, list[str]],
+        columns: Mapping[str, list[str]],
+        max_length_ratio: float,
+        labels: Collection[str],
     ) -> None:
-        self._names = list(columns)
-        self._raw, self._columns = list(raw.values()), list(columns.values())
+        self._columns = columns
+        self._raw = [texts for name, texts in raw.items() if name not in labels]
+        self._texts = [texts for name, texts in columns.items() if name not in labels]
         self._max_length_ratio = max_length_ratio
         self._seen: set[tuple[str, ...]] = set()
 
     def emptiness(self, row: int) -> str | None:
         """Which sides are empty, as a reason to drop the row."""
-        empty = [name for name, texts in zip(self._names, self._columns, strict=True) if is_blank(texts[row])]
+        empty = [name for name, texts in self._columns.items() if is_blank(texts[row])]
         return f"empty {' and '.join(empty)}" if empty else None
 
     def kinds(self, row: int) -> list[str]:
         """The members of `KINDS` that the row is one of."""
-        texts = tuple(column[row] for column in self._columns)
+        texts = tuple(column[row] for column in self._texts)
         kinds = [kind for kind, found in self._characters(row, texts).items() if found]
         if len(texts) > 1:
             sizes = [len(text) for text in texts]
@@ -136,9 +147,10 @@ class _Judge:
                 kinds.append(IDENTICAL_SIDES)
             if max(sizes) > self._max_length_ratio * min(sizes):
                 kinds.append(LENGTH_RATIO)
-        if texts in self._seen:
+        whole = tuple(column[row] for column in self._columns.values())
+        if whole in self._seen:
             kinds.append(DUPLICATE_PAIRS)
-        self._seen.add(texts)
+        self._seen.add(whole)
         return kinds
 
     def _characters(self, row: int, texts: tuple[str, ...]) -> dict[str, bool]:
@@ -186,19 +198,20 @@ class Overlap:
         return {"train": self.train, "dev": self.dev, "rows": self.size, "shared": shared}
 
 
-def overlap(train: Corpus, dev: Corpus) -> Overlap:
+def overlap(train: Corpus, dev: Corpus, labels: Collection[str] = ()) -> Overlap:
     """Look for rows of a dev or test set in a training corpus.
 
     Args:
         train: A cleaned corpus.
         dev: Another one, cleaned by the same normalisation. Columns that both have are compared.
+        labels: Columns that hold labels, which are in both by their nature: compared in whole rows alone.
 
     Returns:
         The rows of `dev` whose text is in `train`, by column, and those whose whole row is.
     """
     common = [name for name in dev.columns if name in train.columns]
     shared: dict[str, Finding] = {}
-    for name in common:
+    for name in (name for name in common if name not in labels):
         known = set(train.columns[name])
         shared[name] = _where(dev, [text in known for text in dev.columns[name]])
     pairs = set(zip(*(train.columns[name] for name in common), strict=True))

@@ -75,10 +75,10 @@ class Pooling(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class AttentionPooling(keras.layers.Layer):
-    """Additive self-attention pooling: a small network scores each position, and the states are weighed by it.
+    """Additive self-attention pooling: a small network scores positions, and the states are weighed by it.
 
-    `a = softmax(v . tanh(W h_s + b))` over the real positions s, and `sum of a_s h_s` ("Hierarchical Attention
-    Networks for Document Classification", Yang et al., 2016, equations 5 to 7).
+    `a = softmax(v . tanh(W h_s + b))` over the real positions s, and `sum of a_s h_s` ("Hierarchical
+    Attention Networks for Document Classification", Yang et al., 2016, equations 5 to 7).
 
     Args:
         scoring_dim: Width of the scoring network; by default that of the states.
@@ -90,8 +90,8 @@ class AttentionPooling(keras.layers.Layer):
         return_attention_scores: Whether the weights are returned too.
 
     Returns:
-        Vectors `[B, D]` in the compute dtype, or the pair of them and the weights `[B, S]` in float32. Weights
-        are 0 at padding; a row without a real position has no other ones, and its vector is zeros.
+        Vectors `[B, D]` in the compute dtype, or the pair of them and the weights `[B, S]` in float32.
+        Weights are 0 at padding; a row without a real position has no other ones, and its vector is zeros.
 
     Example:
         >>> import numpy as np

@@ -1,6 +1,5 @@
 """The way of a text into an encoder: token ids to a sequence of vectors."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,8 @@ from tf_transformer.layers.embedding import TokenEmbedding
 from tf_transformer.layers.positional_encoding import PositionalEncoding
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.attention import project
-from tf_transformer.presets import SPECIAL_TOKENS, UNKNOWN_ID
+from tf_transformer.ops.checks import check_ids
+from tf_transformer.presets import PAD_ID, SPECIAL_TOKENS, UNKNOWN_ID
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -69,9 +69,7 @@ class TextEmbedding(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_positive(
-            vocabulary_size=vocabulary_size, hidden_dim=hidden_dim, embedding_dim=embedding_dim
-        )
+        check_positive(vocabulary_size=vocabulary_size, hidden_dim=hidden_dim, embedding_dim=embedding_dim)
         check_rate(dropout=dropout, token_dropout=token_dropout)
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
@@ -86,3 +84,125 @@ class TextEmbedding(keras.layers.Layer):
         self.seed = seed
         self.supports_masking = True
         self._make_parts()
+
+    def _make_parts(self) -> None:
+        common: dict[str, Any] = {"dtype": self.dtype_policy}
+        width = self.embedding_dim or self.hidden_dim
+        seed = child_seed(self.seed, "tokens")
+        self.tokens = TokenEmbedding(self.vocabulary_size, width, seed=seed, name="tokens", **common)
+        self._distances = [
+            TokenEmbedding(
+                2 * self.mark_distance + 1,
+                self.hidden_dim,
+                seed=child_seed(self.seed, name),
+                name=name,
+                **common,
+            )
+            for name in (
+                f"distance_{number}" for number in range(self.num_marks if self.mark_distance else 0)
+            )
+        ]
+        self._stem = None
+        if self.convolutions:
+            self._stem = ConvolutionalStem(
+                self.convolutions,
+                dropout=self.dropout,
+                seed=child_seed(self.seed, "stem"),
+                name="stem",
+                **common,
+            )
+        self._place = PositionalEncoding(
+            self.positions,
+            max_length=self.max_length,
+            dropout=self.dropout,
+            seed=child_seed(self.seed, "positions"),
+            name="positions",
+            **common,
+        )
+
+    @property
+    def num_marks(self) -> int:
+        """How many kinds of marked places there are."""
+        return len(self.marked_ids)
+
+    def build(self, inputs_shape: Any = None) -> None:
+        states_shape = (None, None, self.hidden_dim)
+        self.tokens.build()
+        for distances in self._distances:
+            distances.build()
+        self.kernel = None
+        if self.embedding_dim not in (None, self.hidden_dim):
+            xavier = keras.initializers.GlorotUniform(seed=child_seed(self.seed, "kernel"))
+            shape = (self.embedding_dim, self.hidden_dim)
+            self.kernel = self.add_weight(name="kernel", shape=shape, initializer=xavier, autocast=False)
+        if self._stem is not None:
+            self._stem.build(states_shape)
+        self._place.build(states_shape)
+        if self.token_dropout:
+            self.seed_generator = keras.random.SeedGenerator(
+                child_seed(self.seed, "token_dropout"), name="seed_generator"
+            )
+
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
+        check_ids("source_ids", inputs, self.vocabulary_size)
+        states = self.tokens(self._dropped(inputs) if training and self.token_dropout else inputs)
+        if self.kernel is not None:
+            states = project(states, ops.cast(self.kernel, self.compute_dtype))
+        if self._distances:
+            states = states + self._distance_vectors(inputs)
+        if self._stem is not None:
+            states = self._stem(states, padding_mask=self.padding_mask(inputs), training=training)
+        return self._place(states, training=training)
+
+    def _dropped(self, ids: Tensor) -> Tensor:
+        chance = keras.random.uniform(ops.shape(ids), seed=self.seed_generator)
+        ordinary = ops.greater_equal(ids, len(SPECIAL_TOKENS))
+        for marked in self.marked_ids:
+            ordinary = ops.logical_and(ordinary, ops.not_equal(ids, marked))
+        dropped = ops.logical_and(ordinary, chance < self.token_dropout)
+        return ops.where(dropped, ops.cast(UNKNOWN_ID, ids.dtype), ids)
+
+    def _distance_vectors(self, ids: Tensor) -> Tensor:
+        """What tells how far each position stands from the first place of each mark: `[B, S, D]`."""
+        most = self.mark_distance
+        positions = ops.arange(ops.shape(ids)[1], dtype="int32")[None, :]  # [1, S]
+        total = 0.0
+        for marked, table in zip(self.marked_ids, self._distances, strict=True):
+            place = ops.argmax(ops.equal(ids, marked), axis=-1)  # [B]
+            distance = positions - ops.cast(place, "int32")[:, None]  # [B, S]
+            total = total + table(ops.clip(distance, -most, most) + most)
+        return total
+
+    def padding_mask(self, inputs: Tensor) -> Tensor:
+        """Boolean `[B, S]`, True at real tokens."""
+        return ops.not_equal(inputs, PAD_ID)
+
+    def marks(self, inputs: Tensor) -> Tensor:
+        """Which marked token stands at each place: int32 `[B, S]`, from 1 in the order given, else 0."""
+        marks = ops.zeros_like(inputs, dtype="int32")
+        for number, marked in enumerate(self.marked_ids, start=1):
+            marks = ops.where(ops.equal(inputs, marked), number, marks)
+        return marks
+
+    def counts(self, inputs: Tensor) -> dict[str, Tensor]:
+        """The real tokens of a batch and all its positions: integer scalars."""
+        return {
+            "source_tokens": ops.sum(ops.cast(self.padding_mask(inputs), "int32")),
+            "source_positions": ops.size(inputs),
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "embedding_dim": self.embedding_dim,
+            "convolutions": self.convolutions,
+            "marked_ids": self.marked_ids,
+            "mark_distance": self.mark_distance,
+            "positions": self.positions,
+            "max_length": self.max_length,
+            "dropout": self.dropout,
+            "token_dropout": self.token_dropout,
+            "seed": self.seed,
+        }

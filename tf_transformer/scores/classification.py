@@ -105,11 +105,15 @@ def score_labels(
     answers, references = list_of_strings("answers", answers), list_of_strings("references", references)
     labels = list_of_strings("labels", labels)
     num_bins = whole_number("num_bins", num_bins, 1)
-    _check(answers, references, labels, leave_out)
+    _check(answers, references, labels)
     unseen = sorted(set(references) - set(labels))
     rows = (*labels, *unseen)
     confusion = confusion_matrix(answers, references, rows)
-    classes = _class_scores(confusion, rows, directed)
+    names = [_DIRECTION.sub("", label) if directed else label for label in rows]
+    foreign = sorted(set(leave_out) - set(names))
+    if foreign:
+        raise ValueError(f"`leave_out` must be among the classes. Received: {foreign[0]!r}")
+    classes = _class_scores(confusion, names)
     counted = [score.f1 for name, score in classes.items() if name not in set(leave_out)]
     values = {
         "accuracy": float(np.trace(confusion)) / len(answers),
@@ -132,9 +136,8 @@ def confusion_matrix(answers: Sequence[str], references: Sequence[str], labels: 
     return matrix
 
 
-def _class_scores(confusion: Matrix, labels: Sequence[str], directed: bool) -> dict[str, ClassScore]:
-    """The scores of the classes that are a reference or an answer, in the order of their labels."""
-    names = [_DIRECTION.sub("", label) if directed else label for label in labels]
+def _class_scores(confusion: Matrix, names: Sequence[str]) -> dict[str, ClassScore]:
+    """The scores of the classes that are a reference or an answer; `names` are those of the rows."""
     scores = {}
     for name in dict.fromkeys(names):
         places = [place for place, other in enumerate(names) if other == name]
@@ -176,9 +179,7 @@ def calibration(
     return tuple(bins)
 
 
-def _check(
-    answers: list[str], references: list[str], labels: list[str], leave_out: Collection[str]
-) -> None:
+def _check(answers: list[str], references: list[str], labels: list[str]) -> None:
     if not answers or len(answers) != len(references):
         raise ValueError(
             "`answers` and `references` must be equally many, and at least one. "

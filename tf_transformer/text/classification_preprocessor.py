@@ -42,9 +42,7 @@ class ClassificationPreprocessor(tf.Module):
     ([[2, 101, 102, 3], [2, 102, 3, 0]], [1, -1])
     """
 
-    def __init__(
-        self, tokenizer: Tokenizer, labels: Labels, normalizer: Normalizer | None = None
-    ) -> None:
+    def __init__(self, tokenizer: Tokenizer, labels: Labels, normalizer: Normalizer | None = None) -> None:
         super().__init__()
         self.tokenizer = checked_part("tokenizer", tokenizer, Tokenizer)
         self.normalizer = checked_part("normalizer", normalizer or Normalizer(), Normalizer)
@@ -146,11 +144,23 @@ class ClassificationPreprocessor(tf.Module):
         parts = tf.concat([single, self.tokenizer.tokenize(text.flat_values)], axis=1)  # [parts, None]
         return text.with_flat_values(parts).merge_dims(1, 2)
 
-    def count_pieces(self, text_ids: tf.RaggedTensor) -> tf.Tensor:
-        """How many pieces of text, special tokens not counted, each row has: int64 `[B]`."""
-        first = self.tokenizer.vocabulary_size
-        special = tf.reduce_sum(tf.cast(text_ids >= first, tf.int64), axis=1)
-        return tf.cast(text_ids.row_lengths(), tf.int64) - 2 - special
+    def answerable(self, text_ids: tf.RaggedTensor) -> tf.Tensor:
+        """Whether there is anything to answer to: a piece of text, and special tokens as they must be.
+
+        Args:
+            text_ids: Ragged int32 `[B, None]` as from `encode_text`.
+
+        Returns:
+            Boolean `[B]`.
+        """
+        special = [
+            tf.reduce_sum(tf.cast(text_ids == number, tf.int64), axis=1) for number in self.special_ids
+        ]
+        pieces = tf.cast(text_ids.row_lengths(), tf.int64) - 2  # without start and end
+        found = pieces > (tf.add_n(special) if special else 0)
+        if isinstance(self.normalizer, MarkingNormalizer) and self.normalizer.once:
+            found &= tf.reduce_all(tf.stack(special) == 1, axis=0)
+        return found
 
     def assemble(
         self, text_ids: tf.RaggedTensor, label_ids: tf.Tensor, text_length: int | tf.Tensor | None = None
@@ -173,7 +183,7 @@ class ClassificationPreprocessor(tf.Module):
         return {"source_ids": padded("text_ids", text_ids, text_length)}, tf.cast(label_ids, tf.int32)
 
     def __call__(self, texts: Any, labels: Any) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        """Returns `assemble` of raw texts and labels, both string `[B]`; fit for `Dataset.map` after `batch`."""
+        """Returns `assemble` of raw texts and labels, string `[B]`; fit for `Dataset.map` after `batch`."""
         return self.assemble(self.encode_text(self.normalizer(texts)), self.labels.number(labels))
 
     def save(self, folder: str | Path) -> None:

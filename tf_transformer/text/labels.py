@@ -46,5 +46,5 @@ class Labels(tf.Module):
         return len(self.names)
 
     def number(self, labels: Any) -> tf.Tensor:
-        """The numbers of labels: string `[B]` to int32 `[B]`, `UNSEEN_LABEL` for any that is none of these."""
+        """The numbers of labels: string `[B]` to int32 `[B]`, `UNSEEN_LABEL` for any other one."""
         return tf.cast(self._table.lookup(tf.convert_to_tensor(labels, tf.string)), tf.int32)

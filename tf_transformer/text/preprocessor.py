@@ -48,7 +48,9 @@ class Preprocessor(tf.Module):
     ) -> None:
         super().__init__()
         self.source_tokenizer = checked_part("source_tokenizer", source_tokenizer, Tokenizer)
-        self.target_tokenizer = checked_part("target_tokenizer", target_tokenizer or source_tokenizer, Tokenizer)
+        self.target_tokenizer = checked_part(
+            "target_tokenizer", target_tokenizer or source_tokenizer, Tokenizer
+        )
         self.normalizer = checked_part("normalizer", normalizer or Normalizer(), Normalizer)
 
     @classmethod

@@ -1,9 +1,9 @@
 """Tokens that are written into texts, such as the markers of entities, and that text cannot forge.
 
 A special token is found in the raw text, by its exact spelling and nowhere else: what only normalisation
-makes look like one (``<E1>`` in lower case, full-width ``＜e1＞`` in a compatibility form) stays text, and the
-pieces of text never have its id. Between the raw text and its ids a token is one control character, a kind of
-character that no normalised text holds.
+makes look like one (``<E1>`` in lower case, full-width ``＜e1＞`` in a compatibility form) stays text, and
+the pieces of text never have its id. Between the raw text and its ids a token is one control character, which
+no normalised text holds.
 """
 
 from collections.abc import Sequence
@@ -32,6 +32,7 @@ class MarkingNormalizer(Normalizer):
     Args:
         special_tokens: How the tokens are spelled, each once.
         normal_form: This and `lowercase`: see `Normalizer`; they are for what stands between the tokens.
+        once: Whether a text must hold each token, and no one twice, as where they mark what is asked about.
 
     Raises:
         TypeError: `special_tokens` is no list of strings, or `lowercase` no truth value.
@@ -49,11 +50,16 @@ class MarkingNormalizer(Normalizer):
     """
 
     def __init__(
-        self, special_tokens: Sequence[str], normal_form: NormalForm | None = None, lowercase: bool = False
+        self,
+        special_tokens: Sequence[str],
+        normal_form: NormalForm | None = None,
+        lowercase: bool = False,
+        once: bool = False,
     ) -> None:
         super().__init__(normal_form, lowercase)
         self.special_tokens = tuple(list_of_strings("special_tokens", special_tokens))
         _check(self.special_tokens)
+        self.once = bool(once)
         self._codes = _CODES[: len(self.special_tokens)]
         keys, values = tf.constant(list(self._codes)), tf.range(len(self._codes), dtype=tf.int64)
         self._table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), -1)
@@ -61,7 +67,7 @@ class MarkingNormalizer(Normalizer):
     @property
     def options(self) -> dict[str, Any]:
         """The constructor's arguments, plain."""
-        return {**super().options, "special_tokens": list(self.special_tokens)}
+        return {**super().options, "special_tokens": list(self.special_tokens), "once": self.once}
 
     def __call__(self, strings: Any) -> tf.Tensor:
         """Normalises strings in the graph, each special token becoming its code with a space around it.
@@ -104,6 +110,16 @@ class MarkingNormalizer(Normalizer):
         token = parts.with_flat_values(self._table.lookup(parts.flat_values))
         text = tf.where(token.flat_values < 0, parts.flat_values, "")
         return parts.with_flat_values(text), token
+
+    def fault(self, text: str) -> str | None:
+        """What is wrong with a normalised text that must hold each token once, or None."""
+        counts = {
+            token: text.count(code) for token, code in zip(self.special_tokens, self._codes, strict=True)
+        }
+        wrong = [f"{token} {count} times" for token, count in counts.items() if count != 1]
+        if not self.once or not wrong:
+            return None
+        return f"must hold each of {' '.join(self.special_tokens)} once. Received: {', '.join(wrong)}"
 
     def spell(self, texts: Sequence[str]) -> list[str]:
         """Normalised texts as a person writes them: each code as its token again."""

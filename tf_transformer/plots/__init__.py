@@ -1,0 +1,1 @@
+"""Pictures: figures in, a PNG or SVG file out."""
