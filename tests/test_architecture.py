@@ -28,6 +28,7 @@ FLOORS = [
         "text",
         "decoding",
         "scores",
+        "plots",
         "checkpoints",
         "moving_average",
         "precision",

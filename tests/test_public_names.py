@@ -24,13 +24,13 @@ NAMES = [
 IMPORTS = {
     "layers": (
         "TokenEmbedding PositionalEncoding MultiHeadAttention FeedForward Residual EncoderBlock DecoderBlock "
-        "Encoder Decoder"
+        "Encoder Decoder Pooling AttentionPooling ConvolutionalStem TextEmbedding"
     ),
-    "models": "Transformer",
+    "models": "Transformer Classifier",
     "schedules": "WarmupInverseSqrt",
     "losses": "MaskedCrossEntropy",
     "metrics": "MaskedAccuracy Perplexity",
-    "text": "Preprocessor",
+    "text": "Preprocessor ClassificationPreprocessor Labels MarkingNormalizer",
     "tasks": "Translator",
 }
 

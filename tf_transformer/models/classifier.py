@@ -246,8 +246,8 @@ class Classifier(keras.Model):
         return {
             **super().get_config(),
             "num_classes": self.num_classes,
-            "embedding": keras.saving.serialize_keras_object(self.embedding),
-            "encoder": keras.saving.serialize_keras_object(self.encoder),
+            "embedding": _unbuilt(self.embedding),
+            "encoder": _unbuilt(self.encoder),
             "pooling": self.pooling,
             "dropout": self.dropout,
             "class_weights": self.class_weights,
@@ -261,6 +261,12 @@ class Classifier(keras.Model):
             name: keras.saving.deserialize_keras_object(config[name]) for name in ("embedding", "encoder")
         }
         return cls(**{**config, **parts})
+
+
+def _unbuilt(layer: keras.layers.Layer) -> dict[str, Any]:
+    """A layer in plain values, to be built by the model that gets it: its weights are named after that."""
+    config: dict[str, Any] = keras.saving.serialize_keras_object(layer)
+    return {name: value for name, value in config.items() if name != "build_config"}
 
 
 def _checked_weights(weights: Sequence[float] | None, num_classes: int) -> list[float] | None:
