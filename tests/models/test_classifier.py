@@ -64,12 +64,15 @@ def test_a_label_that_is_none_does_not_count() -> None:
 
 
 def test_passes_that_agree_cost_what_one_does() -> None:
-    model = classifier()
-    once = model.losses({"source_ids": IDS}, LABELS, 0.1)
-    np.testing.assert_allclose(model.losses({"source_ids": IDS}, LABELS, 0.1, r_drop=5.0), once, rtol=1e-5)
-    dropping = classifier(dropout=0.3)
-    differing = dropping.losses({"source_ids": IDS}, LABELS, 0.0, training=True, r_drop=5.0)
-    assert (np.asarray(differing) > 0).all()
+    model, labels = classifier(class_weights=[1.0, 2.0, 3.0]), np.array([2, -1, 1])
+    once = np.asarray(model.losses({"source_ids": IDS}, labels, 0.1)).sum()
+    np.testing.assert_allclose(model.losses({"source_ids": IDS}, labels, 0.1, r_drop=5.0), once, rtol=1e-5)
+    dropping, losses = classifier(dropout=0.3), []
+    for weight in (1.0, 3.0):  # the same dropouts twice
+        for seed in (v for v in dropping.variables if "seed_generator" in v.path):
+            seed.assign([0, 17])
+        losses.append(float(dropping.losses({"source_ids": IDS}, LABELS, training=True, r_drop=weight)))
+    assert losses[1] > losses[0] > 0
 
 
 def test_weights_of_attention() -> None:

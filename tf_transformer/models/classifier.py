@@ -192,23 +192,25 @@ class Classifier(keras.Model):
 
         Returns:
             The cross-entropy of each label in nats times the weight of its class, float32 `[B]`; with
-            `r_drop` the mean of both passes', and their disagreement, weighed as well.
+            `r_drop` the sum of all, float32 `[]`: the means of both passes', and their disagreements.
         """
-        labels = ops.cast(labels, "int32")
-        if r_drop is not None:
-            inputs = {name: ops.concatenate([part, part]) for name, part in inputs.items()}
-        logits = self(inputs, training=training)
+        labels, weights = ops.cast(labels, "int32"), None
+        if self.class_weights is not None:
+            of_classes = ops.convert_to_tensor(np.array(self.class_weights, "float32"))
+            weights = ops.take(of_classes, ops.maximum(labels, 0))  # [B]
         if r_drop is None:
+            logits = self(inputs, training=training)
             check_same_sizes("Inputs and labels", logits.shape[:1], labels.shape)
             values = smoothed_cross_entropy(labels, logits, label_smoothing, UNSEEN_LABEL)
-        else:
-            # Logits are the states of a projection that changes nothing.
-            same = ops.eye(self.num_classes, dtype="float32")
-            values = consistent_cross_entropy(labels, logits, same, r_drop, label_smoothing, UNSEEN_LABEL)
-        if self.class_weights is None:
-            return values
-        weights = ops.convert_to_tensor(np.array(self.class_weights, "float32"))
-        return values * ops.take(weights, ops.maximum(labels, 0))
+            return values if weights is None else values * weights
+        logits = self(
+            {name: ops.concatenate([part, part]) for name, part in inputs.items()}, training=training
+        )
+        # Logits are the states before a projection that changes nothing.
+        same = ops.eye(self.num_classes, dtype="float32")
+        return consistent_cross_entropy(
+            labels, logits, same, r_drop, label_smoothing, UNSEEN_LABEL, weights=weights
+        )
 
     def counts(self, inputs: dict[str, Tensor], labels: Tensor) -> dict[str, Tensor]:
         """What a batch holds; `COUNTS` names it.
