@@ -248,7 +248,7 @@ def test_memory_that_does_not_suffice_says_which_batch_and_what_to_lower(
         r"data\.max_target_length \(256\) or set training\.loss_chunk to 1024; TensorFlow says: OOM when all"
     )
     with pytest.raises(RunError, match=rule):
-        start(reversal, tmp_path / "run", "training.batch_tokens=50")
+        start(reversal, tmp_path / "run", "training.batch_tokens=50", "training.loss_chunk=null")
 
 
 def test_memory_that_does_not_suffice_for_validation_says_so(

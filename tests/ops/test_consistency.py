@@ -33,9 +33,7 @@ def written_out(
     return tf.reduce_sum(values * WEIGHTS)
 
 
-def value_and_gradients(
-    function: Any, *options: Any, states: Any = STATES, **more: Any
-) -> list[np.ndarray]:
+def value_and_gradients(function: Any, *options: Any, states: Any = STATES, **more: Any) -> list[np.ndarray]:
     states, table = tf.convert_to_tensor(states), tf.Variable(TABLE)
     with tf.GradientTape() as tape:
         tape.watch(states)

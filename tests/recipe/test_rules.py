@@ -67,11 +67,6 @@ LIST = "data.dev=[{table: dev.tsv}, {source: dev.en, target: dev.de}]"
             ["training={minutes: 3, schedule: {name: cosine}}"],
             "training.schedule.total_steps: is required where training has neither steps nor epochs",
         ),
-        (
-            ["training.r_drop=5", "training.loss_chunk=64"],
-            "training.loss_chunk: takes the logits of all positions at once with training.r_drop: leave out one of them; "
-            "received 64",
-        ),
         (["training={}"], "training: give at least one of steps, epochs and minutes, such as training.steps: 20000"),
         (
             ["text.normal_form=nfc", "data.train.normal_form=nfkc"],

@@ -22,7 +22,8 @@ def consistent_cross_entropy(
 ) -> Tensor:
     """Cross-entropy of two passes, and how far they disagree, from the states before the output table.
 
-    It is the sum over the positions of, for each with P1 and P2 what the two passes predict and CE their smoothed cross-entropies,
+    With P1 and P2 what the two passes predict at a position and CE their smoothed cross-entropies, it is the
+    sum over the positions of
 
         (CE(P1) + CE(P2)) / 2 + weight / 2 * (KL(P1 || P2) + KL(P2 || P1)) / 2,
 

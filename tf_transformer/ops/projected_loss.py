@@ -13,8 +13,9 @@ from tf_transformer.ops import Tensor
 from tf_transformer.ops.cross_entropy import check_arguments, uniform_share
 
 Score = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, list[Tensor]]]
-"""Of labels `[R]`, states `[P * R, D]` and a kernel `[V, D]` the values, float32 `[R]`, and for each pass their
-gradient by its logits, `[R, V]` in the dtype of the states, but for what smoothing spreads over the classes."""
+"""Of labels `[R]`, states `[P * R, D]` and a kernel `[V, D]` the values, float32 `[R]`, and for each pass
+their gradient by its logits, `[R, V]` in the dtype of the states; both without what smoothing spreads over
+the classes."""
 
 
 def projected_loss(
@@ -32,12 +33,12 @@ def projected_loss(
 ) -> Tensor:
     """The sum over all positions of what `score` says of their logits.
 
-    The logits are never there for more than a chunk: the loss is one number, so its gradients by `states` and
-    `table` are found on the way forward, chunk by chunk, and only multiplied on the way back. That saves the
-    memory of `[N, V]` and costs no product twice (as in "Cut Your Losses in Large-Vocabulary Language Models",
-    Wijmans et al., 2024, and "Liger Kernel", Hsu et al., 2024). Smoothing asks for no pass over the logits:
-    with u the uniform share, the sum of u z over the classes is h . (sum of u E), whose gradient by the states
-    is that sum, and by a class u h.
+    The logits are never there for more than a chunk: the loss is one number, so its gradients by `states`
+    and `table` are found on the way forward, chunk by chunk, and only multiplied on the way back. That saves
+    the memory of `[N, V]` and takes no product twice (as in "Cut Your Losses in Large-Vocabulary Language
+    Models", Wijmans et al., 2024, and "Liger Kernel", Hsu et al., 2024). Smoothing asks for no pass over the
+    logits: with u the uniform share, the sum of u z over the classes is h . (sum of u E), whose gradient by
+    the states is that sum, and by the row of a class u h.
 
     Args:
         score: See `Score`; without smoothing's share.

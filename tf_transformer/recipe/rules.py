@@ -116,10 +116,6 @@ def _training(training: Training) -> Iterator[Fault]:
     if training.average > training.keep:
         rule = f"must be at most training.keep, which is {training.keep}"
         yield Fault(("training", "average"), rule, training.average, others=(_at("training.keep"),))
-    if training.loss_chunk and training.r_drop:
-        rule = "takes the logits of all positions at once with training.r_drop: leave out one of them"
-        others = (_at("training.r_drop"),)
-        yield Fault(("training", "loss_chunk"), rule, training.loss_chunk, others=others)
     optimizer, schedule = training.optimizer, training.schedule
     if optimizer.name == "adam" and optimizer.weight_decay:
         rule = "is adamw's, and training.optimizer.name is adam"

@@ -255,8 +255,8 @@ class Training(Section):
     schedule: Schedule = key(InverseSqrt(), "The learning rate over the updates.", midway="logged")
     label_smoothing: Rate = key(0.1, "Probability spread over the wrong pieces.", midway="logged")
     loss_chunk: Annotated[Whole, Field(ge=16, le=10**8)] | None = key(
-        None,
-        "Target positions whose logits are in memory at a time, such as 1024; null for all, which is faster.",
+        1024,
+        "Target positions whose logits are in memory at a time; null for all of an update.",
         midway="logged",
     )
     validate_every: Updates = key(500, "Updates between validations on the whole dev text.", midway="free")
