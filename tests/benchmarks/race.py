@@ -13,8 +13,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 FIRST_WARM, WARM = 60, 1
-"""Updates that do not count: of a contestant's first slice (buffers grow, kernels are made for shapes that are
-new; no training is as short as that), and of later ones."""
+"""Updates that do not count: of a contestant's first slice (buffers grow, kernels are made for shapes that
+are new; no training is as short as that), and of later ones."""
 
 
 @dataclass(frozen=True)
