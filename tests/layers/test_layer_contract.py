@@ -16,6 +16,7 @@ from tf_transformer import layers
 RNG = np.random.default_rng(5)
 IDS = RNG.integers(1, 13, (2, 5)).astype("int32")
 STATES = RNG.normal(size=(2, 5, 6)).astype("float32")
+PIXELS = RNG.integers(0, 256, (2, 4, 6, 3)).astype("uint8")
 MEMORY = RNG.normal(size=(2, 7, 6)).astype("float32")
 BLOCK: dict[str, Any] = {
     "num_heads": 3,
@@ -86,6 +87,53 @@ CASES: dict[str, tuple[Callable[..., keras.layers.Layer], list[np.ndarray]]] = {
     "DecoderBlock": (lambda **kw: layers.DecoderBlock(**BLOCK, **kw), [STATES, MEMORY]),
     "Encoder": (lambda **kw: layers.Encoder(2, **BLOCK, **kw), [STATES]),
     "Decoder": (lambda **kw: layers.Decoder(2, **BLOCK, **kw), [STATES, MEMORY]),
+    "PatchEmbedding": (
+        lambda **kw: layers.PatchEmbedding(
+            6,
+            patch_size=2,
+            overlap=1,
+            stem=[5, 7],
+            class_token=True,
+            mean=[0.4, 0.5, 0.6],
+            deviation=0.3,
+            dropout=0.1,
+            seed=3,
+            **kw,
+        ),
+        [PIXELS],
+    ),
+    "VectorEmbedding": (
+        lambda **kw: layers.VectorEmbedding(
+            10,
+            mean=0.1,
+            deviation=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+            positions="learned",
+            max_length=19,
+            dropout=0.1,
+            seed=3,
+            **kw,
+        ),
+        [STATES],
+    ),
+    "Augmentation": (
+        lambda **kw: layers.Augmentation(
+            shift=0.1,
+            rotate=10,
+            zoom=0.1,
+            stretch=0.1,
+            shear=5,
+            elastic=0.05,
+            smoothness=0.2,
+            flip="both",
+            brightness=0.1,
+            contrast=0.1,
+            erase=0.2,
+            outside="edge",
+            seed=3,
+            **kw,
+        ),
+        [PIXELS],
+    ),
 }
 
 
@@ -109,7 +157,9 @@ class Wrapper(keras.Model):
 
 
 def functional_model(layer: keras.layers.Layer, arrays: list[np.ndarray]) -> keras.Model:
-    inputs = [keras.Input((None, *array.shape[2:]), dtype=array.dtype.name) for array in arrays]
+    # Sequences may have any length; the size of pictures is known.
+    shapes = [array.shape[1:] if array.ndim == 4 else (None, *array.shape[2:]) for array in arrays]
+    inputs = [keras.Input(shape, dtype=array.dtype.name) for shape, array in zip(shapes, arrays, strict=True)]
     return keras.Model(inputs, layer(*inputs))
 
 

@@ -4,13 +4,19 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tf_transformer.ops.masks import causal_mask, combine_masks, expand_mask, padding_mask
+from tf_transformer.ops.masks import causal_mask, combine_masks, expand_mask, length_mask, padding_mask
 
 
 def test_padding_mask_is_true_at_real_tokens() -> None:
     mask = ops.convert_to_numpy(padding_mask(np.array([[5, 7, 0], [3, 0, 0]])))
     assert mask.dtype == bool
     assert mask.tolist() == [[[[True, True, False]]], [[[True, False, False]]]]
+
+
+def test_length_mask_is_true_up_to_each_length() -> None:
+    mask = ops.convert_to_numpy(length_mask(np.array([2, 0, 3]), 3))
+    assert mask.dtype == bool
+    assert mask[:, 0, 0].tolist() == [[True, True, False], [False] * 3, [True] * 3]
 
 
 def test_causal_mask_hides_what_comes_later() -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tf_transformer.ops.positions import sinusoidal_positions
+from tf_transformer.ops.positions import sinusoidal_grid_positions, sinusoidal_positions
 
 
 def formula(positions: np.ndarray, hidden_dim: int) -> np.ndarray:
@@ -44,3 +44,11 @@ def test_positions_are_float32_under_every_policy(policy: str) -> None:
         keras.config.set_dtype_policy(before)
     assert keras.backend.standardize_dtype(table.dtype) == "float32"
     np.testing.assert_allclose(ops.convert_to_numpy(table), formula(np.arange(4096), 64), atol=1e-5)
+
+
+def test_a_grid_has_its_rows_in_one_half_and_its_columns_in_the_other() -> None:
+    grid = ops.convert_to_numpy(sinusoidal_grid_positions(2, 3, 5))
+    assert grid.shape == (6, 5)
+    for place, (row, column) in enumerate([(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]):
+        np.testing.assert_array_equal(grid[place, :3], encode(np.array([row]), 3)[0])
+        np.testing.assert_array_equal(grid[place, 3:], encode(np.array([column]), 2)[0])

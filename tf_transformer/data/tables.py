@@ -79,7 +79,7 @@ def read_cells(reader: LineReader, columns: Mapping[str, str | int]) -> Cells:
 
 
 def _read_delimited(reader: LineReader, kind: str, columns: Mapping[str, str | int], cells: Cells) -> None:
-    rows = _csv_rows(reader, cells) if kind == "csv" else _tsv_rows(reader, cells)
+    rows = csv_rows(reader, cells) if kind == "csv" else tsv_rows(reader, cells)
     positions: dict[str, int] = {}
     width = None
     if any(isinstance(column, str) for column in columns.values()):
@@ -89,7 +89,7 @@ def _read_delimited(reader: LineReader, kind: str, columns: Mapping[str, str | i
         fault = cells.bad.get(line) or reader.bad.get(line)
         if fault is not None:  # no row that could be skipped: it says what all rows are
             raise DataError(f"{reader.path}: line {line} is the header, and {fault.reason}: {fault.detail}")
-        positions, width = _named_positions(reader.path, columns, header), len(header)
+        positions, width = named_positions(reader.path, columns, header), len(header)
     else:
         positions = {name: int(number) - 1 for name, number in columns.items()}
     widths: list[int] = []
@@ -99,7 +99,7 @@ def _read_delimited(reader: LineReader, kind: str, columns: Mapping[str, str | i
         widths.append(len(row))
         open_ended.append(row[-1] == "")
     if width is None and widths:
-        width = _common_width(reader.path, positions, widths)
+        width = common_width(reader.path, positions, widths)
     for index, (line, found) in enumerate(zip(cells.lines, widths, strict=True)):
         if found != width and not (found - 1 == width and open_ended[index]):
             detail = f"{found} {'column' if found == 1 else 'columns'}, not {width}"
@@ -111,7 +111,7 @@ def _read_delimited(reader: LineReader, kind: str, columns: Mapping[str, str | i
                 cells.bad.setdefault(line, BadLine("empty cell", detail))
 
 
-def _tsv_rows(reader: LineReader, cells: Cells) -> Iterator[tuple[int, list[str]]]:
+def tsv_rows(reader: LineReader, cells: Cells) -> Iterator[tuple[int, list[str]]]:
     """Rows of a table with tabs, which knows no quotes."""
     for text in reader:
         row = text.split("\t")
@@ -121,7 +121,7 @@ def _tsv_rows(reader: LineReader, cells: Cells) -> Iterator[tuple[int, list[str]
             yield reader.count, row
 
 
-def _csv_rows(reader: LineReader, cells: Cells) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(reader: LineReader, cells: Cells) -> Iterator[tuple[int, list[str]]]:
     """Rows of a table with commas; a quoted cell may run over several lines."""
     # A lone CR would be taken as a line end by the parser; as white space it ends as a space anyway.
     rows = csv.reader((text.replace("\r", " ") + "\n" for text in reader), strict=True)
@@ -200,7 +200,7 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-def _named_positions(path: Path, columns: Mapping[str, str | int], header: list[str]) -> dict[str, int]:
+def named_positions(path: Path, columns: Mapping[str, str | int], header: list[str]) -> dict[str, int]:
     names = [cell.strip() for cell in header]
     listed = ", ".join(repr(name) for name in names) or "nothing"
     positions = {}
@@ -215,7 +215,7 @@ def _named_positions(path: Path, columns: Mapping[str, str | int], header: list[
     return positions
 
 
-def _common_width(path: Path, positions: Mapping[str, int], widths: list[int]) -> int:
+def common_width(path: Path, positions: Mapping[str, int], widths: list[int]) -> int:
     """The number of columns that most rows have: a ragged row stands out wherever it is."""
     width = Counter(widths).most_common(1)[0][0]
     for name, at in positions.items():

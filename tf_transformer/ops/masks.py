@@ -18,6 +18,19 @@ def padding_mask(ids: Tensor) -> Tensor:
     return ops.not_equal(ids, PAD_ID)[:, None, None, :]
 
 
+def length_mask(lengths: Tensor, size: int | Tensor) -> Tensor:
+    """Lets every query attend to the first vectors of its sequence, and to nothing behind them.
+
+    Args:
+        lengths: Integer tensor `[B]`, how many vectors of each sequence are real.
+        size: The number S of vectors with the padding, an integer or an integer scalar tensor.
+
+    Returns:
+        Boolean tensor `[B, 1, 1, S]`, True at real vectors.
+    """
+    return ops.less(ops.arange(size)[None, :], ops.cast(lengths, "int32")[:, None])[:, None, None, :]
+
+
 def causal_mask(length: int | Tensor) -> Tensor:
     """Lets each position attend to itself and to what came before it.
 

@@ -32,6 +32,26 @@ def sinusoidal_positions(positions: Tensor, hidden_dim: int) -> Tensor:
     return ops.reshape(pairs, (-1, 2 * coarse.shape[-1]))[:, :hidden_dim]
 
 
+def sinusoidal_grid_positions(height: int, width: int, hidden_dim: int) -> Tensor:
+    """Encodes the places of a grid: the row in the first half of the dimensions, the column in the second.
+
+    Each half is `sinusoidal_positions` of one coordinate, so that the product of two encodings tells how far
+    apart two places are in either direction.
+
+    Args:
+        height: Number of rows.
+        width: Number of columns.
+        hidden_dim: The width D of the encoding, at least 2; of an odd one, rows have one dimension more.
+
+    Returns:
+        Float32 tensor `[height * width, D]`, row after row.
+    """
+    of_columns = hidden_dim // 2
+    rows = sinusoidal_positions(ops.arange(height), hidden_dim - of_columns)  # [height, ceil(D/2)]
+    columns = sinusoidal_positions(ops.arange(width), of_columns)  # [width, floor(D/2)]
+    return ops.concatenate([ops.repeat(rows, width, axis=0), ops.tile(columns, (height, 1))], axis=-1)
+
+
 def _frequencies(hidden_dim: int) -> tuple[np.ndarray, np.ndarray]:
     """The frequencies in turns per position `[ceil(D/2)]`, as a coarse part and what it lacks.
 
