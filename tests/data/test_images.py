@@ -150,7 +150,7 @@ def test_floats_are_shares_of_white(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        ({"image": LEVELS, "labels": [1, 2]}, r"no array 'images' \(did you mean 'image'\?\). Received: 'image'"),
+        ({"image": LEVELS, "labels": [1, 2]}, r"no array 'images' \(did you mean 'image'\?\)"),
         ({"images": LEVELS[0], "labels": [1, 2]}, r"images must be numbers .*Received: uint8 \[3, 5\]"),
         ({"images": LEVELS, "labels": [1]}, r"labels must be .*for each of 2 .*Received: int64 \[1\]"),
         ({"images": LEVELS, "labels": [0.5, 1]}, r"labels must be whole .*Received: float64 \[2\]"),
