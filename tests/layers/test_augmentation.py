@@ -7,8 +7,16 @@ from keras import ops
 
 from tf_transformer.layers import Augmentation
 
-SPOT = np.zeros((400, 21, 21, 1), "uint8")
-SPOT[:, 10, 10] = 255
+
+def spots(count: int, size: int, row: int, column: int) -> np.ndarray:
+    """Pictures with one spot of light, wide enough to be seen wherever it moves."""
+    places = np.arange(size)
+    distance = (places[:, None] - row) ** 2 + (places[None, :] - column) ** 2
+    spot = np.round(255 * np.exp(-distance / 4.0)).astype("uint8")
+    return np.repeat(spot[None, :, :, None], count, axis=0)
+
+
+SPOT = spots(400, 21, 10, 10)
 
 
 def seen(images: np.ndarray, seed: int = 1, **options: object) -> np.ndarray:
@@ -42,16 +50,14 @@ def test_smooth_displacements_have_their_deviation() -> None:
 
 
 def test_a_turn_keeps_distances() -> None:
-    images = np.zeros((200, 21, 21, 1), "uint8")
-    images[:, 3, 10] = 255  # 7 above the middle
-    moved = centres(seen(images, rotate=90.0)) - 10
-    np.testing.assert_allclose(np.hypot(*moved.T), 7.0, atol=0.35)
+    images = spots(200, 29, 7, 14)  # 7 above the middle
+    moved = centres(seen(images, rotate=90.0)) - 14
+    np.testing.assert_allclose(np.hypot(*moved.T), 7.0, atol=0.1)
     assert np.ptp(np.degrees(np.arctan2(moved[:, 1], -moved[:, 0]))) > 160
 
 
 def test_zoom_and_stretch_stay_within_bounds() -> None:
-    images = np.zeros((300, 41, 41, 1), "uint8")
-    images[:, 10, 20] = 255  # 10 above the middle
+    images = spots(300, 41, 10, 20)  # 10 above the middle
     for options, most in (({"zoom": 0.5}, 1.5), ({"stretch": 0.21}, 1.1)):
         distances = 20 - centres(seen(images, **options))[:, 0]
         assert 10 / most - 0.1 <= distances.min() < 10 / most + 0.2

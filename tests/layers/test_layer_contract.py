@@ -206,7 +206,7 @@ def test_mixed_precision(name: str, policy: str) -> None:
     half = functional_model(layer, arrays)(arrays)
     reference(*arrays)
     assert half.dtype.name == policy.removeprefix("mixed_")
-    assert {weight.dtype for weight in layer.weights if "seed" not in weight.path} == {"float32"}
+    assert {weight.dtype for weight in layer.weights if "seed" not in weight.path} <= {"float32"}
     reference.set_weights(layer.get_weights())
     np.testing.assert_allclose(tf.cast(half, "float32"), reference(*arrays), atol=0.1)
 

@@ -20,18 +20,24 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
         DataError: When the file is none, or has no array of a name.
     """
     try:
-        with np.load(_regular(path), allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
+        # Opened here: NumPy leaves a file open that it cannot read.
+        with _regular(path).open("rb") as opened:
+            arrays = np.load(opened, allow_pickle=False)
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
                 raise DataError(f"{path}: must be an .npz file of named arrays. Received: a single array")
             for name in names:
-                if name not in file.files:
-                    near = get_close_matches(name, file.files, n=1)
-                    hint = f" (did you mean {near[0]!r}?)" if near else ""
-                    listed = ", ".join(map(repr, file.files)) or "none"
-                    raise DataError(f"{path}: has no array {name!r}{hint}. Received: {listed}")
-            return {name: file[name] for name in names}
+                _refuse_missing(path, name, arrays.files)
+            return {name: arrays[name] for name in names}
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: cannot be read as .npz ({_first_line(error)})") from None
+
+
+def _refuse_missing(path: Path, name: str, there: Sequence[str]) -> None:
+    if name not in there:
+        near = get_close_matches(name, there, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        listed = ", ".join(map(repr, there)) or "none"
+        raise DataError(f"{path}: has no array {name!r}{hint}. Received: {listed}")
 
 
 def read_vectors(path: Path) -> Array:
@@ -41,7 +47,8 @@ def read_vectors(path: Path) -> Array:
         DataError: When the file is none.
     """
     try:
-        array = np.load(_regular(path), allow_pickle=False)
+        with _regular(path).open("rb") as opened:
+            array = np.load(opened, allow_pickle=False)
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: cannot be read as .npy ({_first_line(error)})") from None
     if not isinstance(array, np.ndarray):
