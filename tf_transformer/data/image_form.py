@@ -54,9 +54,13 @@ class ImageForm:
 
     def completed(self, shape: tuple[int, ...]) -> "ImageForm":
         """This form, what it leaves open taken from a picture's height, width and channels."""
-        names = ("height", "width", "channels")
-        known = {name: size for name, size in zip(names, shape, strict=True) if getattr(self, name) is None}
-        return replace(self, **known)
+        height, width, channels = shape
+        return replace(
+            self,
+            height=self.height or height,
+            width=self.width or width,
+            channels=self.channels or channels,
+        )
 
     def fault(self, shape: tuple[int, ...]) -> str | None:
         """Why a picture of this height, width and channels is refused; None where it can be used."""

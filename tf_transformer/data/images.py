@@ -49,8 +49,9 @@ def read_image_folder(
         for start in range(0, len(rows), _AHEAD):
             paths = [top / place for place, _ in rows[start : start + _AHEAD]]
             for number, found in enumerate(pool.map(decoded_file, paths, [form] * len(paths)), start):
-                fault = found if isinstance(found, str) else form.fault(found.shape)
-                if fault is not None:
+                if isinstance(found, str):
+                    bad[number] = found
+                elif fault := form.fault(found.shape):
                     bad[number] = fault
                 else:
                     read[number] = fitted(found, form)
@@ -96,12 +97,12 @@ def decoded_file(path: Path, form: ImageForm) -> Pixels | str:
         return f"cannot be read ({error.strerror or error})"
     if not content:
         return "is empty"
+    asked = ImageForm(channels=form.channels, convert=form.convert)
     try:
-        return decode_image(
-            tf.constant(content), ImageForm(channels=form.channels, convert=form.convert)
-        ).numpy()
+        pixels: Pixels = decode_image(tf.constant(content), asked).numpy()
     except tf.errors.OpError as error:
         return f"is no whole picture ({FORMATS}): {reason(error)}"
+    return pixels
 
 
 def reason(error: Exception) -> str:

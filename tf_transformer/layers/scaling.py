@@ -1,5 +1,6 @@
 """Numbers that come from outside, brought to a mean near 0 and a deviation near 1."""
 
+import sys
 from collections.abc import Sequence
 
 from keras import ops
@@ -17,11 +18,16 @@ def channel_numbers(
         TypeError: If a value is no number.
         ValueError: If one is not finite, or not greater than `above`.
     """
-    several = isinstance(values, Sequence) and not isinstance(values, str)
-    checked = [finite_number(name, value, -1e30) for value in (values if several else [values])]
-    if above is not None and any(value <= above for value in checked):
-        raise ValueError(f"`{name}` must be greater than {above:g}. Received: {values!r}")
-    return checked if several else checked[0]
+    if isinstance(values, Sequence):
+        return [_number(name, value, above) for value in values]
+    return _number(name, values, above)
+
+
+def _number(name: str, value: float, above: float | None) -> float:
+    number = finite_number(name, value, -sys.float_info.max)
+    if above is not None and number <= above:
+        raise ValueError(f"`{name}` must be greater than {above:g}. Received: {value!r}")
+    return number
 
 
 def check_widths(width: int, **values: float | list[float]) -> None:

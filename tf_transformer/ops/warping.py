@@ -1,6 +1,7 @@
 """Pictures seen through another grid: where each pixel comes from, and what stands there."""
 
 import math
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -43,7 +44,7 @@ def _per_picture(values: Tensor) -> Tensor:
     return ops.cast(values, "float32")[:, None, None, :]  # [B, 1, 1, 2]
 
 
-def smooth_basis(size: int, smoothness: float) -> np.ndarray:
+def smooth_basis(size: int, smoothness: float) -> "np.ndarray[Any, np.dtype[np.float32]]":
     """What turns coarse normal noise into smooth noise along one axis of a picture.
 
     Each pixel gets the noise around it, weighted by a Gaussian; the weights of a pixel have a norm of 1, so
@@ -60,7 +61,8 @@ def smooth_basis(size: int, smoothness: float) -> np.ndarray:
     count = math.ceil(size / smoothness + 2 * _SPREAD) + 1
     centres = (np.arange(count) - (count - 1) / 2) * smoothness + (size - 1) / 2
     weights = np.exp(-0.5 * ((np.arange(size)[:, None] - centres) / smoothness) ** 2)
-    return (weights / np.linalg.norm(weights, axis=1, keepdims=True)).astype("float32")
+    unit: np.ndarray[Any, Any] = weights / np.linalg.norm(weights, axis=1, keepdims=True)
+    return unit.astype(np.float32)
 
 
 def smooth_field(noise: Tensor, row_basis: Tensor, column_basis: Tensor) -> Tensor:
