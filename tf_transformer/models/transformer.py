@@ -248,7 +248,7 @@ class Transformer(keras.Model):
         source_ids, target_ids = two_sides(inputs)
         states, _ = self._decode(target_ids, self.encode(source_ids, training), training)
         table = self.output_embedding.table
-        how = {"label_smoothing": label_smoothing, "ignore_id": PAD_ID, "chunk": chunk}
+        how: dict[str, Any] = {"label_smoothing": label_smoothing, "ignore_id": PAD_ID, "chunk": chunk}
         if r_drop is not None:
             return consistent_cross_entropy(labels, states, table, r_drop, **how)
         return projected_cross_entropy(labels, states, table, **how)
