@@ -35,11 +35,11 @@ FLOORS = [
         "memory",
         "results",
     },
-    {"models", "data"},
+    {"models", "data", "warm_start"},
     {"tasks"},
     {"build", "evaluation", "training_step", "export", "serving"},
     {"callbacks"},
-    {"trainer", "beginning", "batch_size", "fitting", "closing"},
+    {"trainer", "beginning", "batch_size", "fitting", "closing", "rate_range"},
     {"cli", "__main__"},
 ]
 SOCIABLE = {0, 7, 8}
@@ -254,7 +254,7 @@ def test_the_model_core_runs_on_another_backend_with_tensorflow_blocked() -> Non
                     raise ModuleNotFoundError(f"blocked: {name}", name=name)
 
         sys.meta_path.insert(0, Blocked())
-        import keras, numpy as np
+        import jax, keras, numpy as np
         from tf_transformer.losses import MaskedCrossEntropy
         from tf_transformer.metrics import MaskedAccuracy, Perplexity
         from tf_transformer.models import Transformer
@@ -275,6 +275,22 @@ def test_the_model_core_runs_on_another_backend_with_tensorflow_blocked() -> Non
             metric.update_state(labels, logits)
             float(metric.result())
         assert 0 < loss < 20 and float(WarmupInverseSqrt(peak=1e-3, warmup_steps=5)(0)) > 0
+        sizes = {"num_layers": 1, "hidden_dim": 12, "num_heads": 2, "intermediate_dim": 17}
+        for variant in (
+            {"positions": "relative", "max_distance": 2, "num_key_value_heads": 1},
+            {"positions": "rotary", "norm_kind": "rms", "norm": "pre", "share_layers": True},
+            {"positions": "alibi", "decoder_hidden_dim": 8, "embedding_norm": True},
+        ):
+            model = Transformer(13, **sizes, **variant)
+
+            @jax.jit  # compiled as a whole, which takes less time than each operation by itself
+            def both(inputs):
+                whole, cache = model(inputs), model.start_cache(model.encode(inputs["source_ids"]))
+                for place in range(2):
+                    logits, cache = model.step(inputs["target_ids"][:, place : place + 1], cache)
+                return whole[:, 1], logits[:, 0]
+
+            np.testing.assert_allclose(*both(inputs), atol=1e-4)
         print(keras.backend.backend(), "tensorflow" in sys.modules)
         """,
         KERAS_BACKEND="jax",

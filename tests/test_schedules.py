@@ -14,7 +14,14 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tf_transformer.schedules import Constant, ExponentialDecay, WarmupCosine, WarmupInverseSqrt, WarmupLinear
+from tf_transformer.schedules import (
+    Constant,
+    CosineRestarts,
+    ExponentialDecay,
+    WarmupCosine,
+    WarmupInverseSqrt,
+    WarmupLinear,
+)
 
 EACH = [
     WarmupInverseSqrt(hidden_dim=512, warmup_steps=4000, scale=2.0),
@@ -24,6 +31,8 @@ EACH = [
     ExponentialDecay(0.8, decay_rate=0.5, decay_steps=10, warmup_steps=4),
     ExponentialDecay(0.8, decay_rate=0.9, decay_steps=7, staircase=True),
     Constant(0.01, warmup_steps=5),
+    CosineRestarts(0.01, period_steps=8, warmup_steps=4, final_fraction=0.2),
+    CosineRestarts(0.01, period_steps=4, period_factor=2),
 ]
 
 
@@ -123,11 +132,34 @@ def test_vaswani(update):
         (EACH[5], {1: 0.8, 7: 0.8, 8: 0.72, 14: 0.72, 15: 0.648}),
         (EACH[6], {1: 0.002, 4: 0.008, 5: 0.01, 10**6: 0.01}),
         (Constant(0.3), {1: 0.3, 2: 0.3}),
+        # Periods of 8 from update 4 on; a quarter of the way as above, and again from update 12 and 20 on.
+        (EACH[7], {1: 0.0025, 4: 0.01, 6: 0.00882843, 8: 0.006, 12: 0.01, 14: 0.00882843, 20: 0.01}),
+        # Periods of 4, 8 and 16 begin at 0, 4, 12 and 28; half-way the factor is a half.
+        (EACH[8], {2: 0.005, 4: 0.01, 8: 0.005, 12: 0.01, 20: 0.005, 28: 0.01, 44: 0.005, 60: 0.01}),
     ],
 )
 def test_by_hand(schedule, rates):
     for update, expected in rates.items():
         assert rate(schedule, update) == pytest.approx(expected, rel=1e-5, abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    period=st.integers(1, 300),
+    factor=st.integers(1, 4),
+    warmup=st.integers(0, 50),
+    fraction=fractions,
+    since=st.integers(1, 20_000),
+)
+def test_restarts_by_a_loop(period, factor, warmup, fraction, since):
+    schedule = CosineRestarts(
+        0.3, period_steps=period, period_factor=factor, warmup_steps=warmup, final_fraction=fraction
+    )
+    place, length = since, period
+    while place >= length:
+        place, length = place - length, length * factor
+    expected = 0.3 * (fraction + (1 - fraction) * (1 + math.cos(math.pi * place / length)) / 2)
+    assert rate(schedule, warmup + since) == pytest.approx(expected, rel=1e-4, abs=1e-7)
 
 
 @pytest.mark.parametrize("schedule", EACH)
@@ -221,6 +253,11 @@ def test_saved_model_goes_on_with_the_next_rate(tmp_path):
         ),
         (lambda: ExponentialDecay(1, decay_rate=1.5), r"`decay_rate` must be at most 1\. Received: 1\.5"),
         (lambda: ExponentialDecay(1, decay_rate=0.5, decay_steps=0), r"`decay_steps` .*Received: 0"),
+        (lambda: CosineRestarts(1, period_steps=0), r"`period_steps` .* at least 1\. Received: 0"),
+        (
+            lambda: CosineRestarts(1, period_steps=5, period_factor=1.5),
+            r"`period_factor` must be a whole number, at least 1\. Received: 1\.5",
+        ),
     ],
 )
 def test_wrong_arguments(make, message):

@@ -15,6 +15,7 @@ from keras import ops
 Tensor = Any
 _LARGEST = 3.4e38
 """About the largest float32, in which rates are computed."""
+_MOST_UPDATES = 2**31
 
 
 class _Schedule(keras.optimizers.schedules.LearningRateSchedule):
@@ -146,6 +147,75 @@ class WarmupCosine(_DecayOverTotal):
     def factor_after_warmup(self, update: Tensor) -> Tensor:
         falling = 0.5 * (1.0 + ops.cos(math.pi * self.progress(update, self.total_steps)))
         return self.final_fraction + (1.0 - self.final_fraction) * falling
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class CosineRestarts(_Schedule):
+    """Linear warm-up, then half a cosine down again and again, each time from the peak anew.
+
+    "SGDR: Stochastic Gradient Descent with Warm Restarts" (Loshchilov and Hutter, 2017), equation 5: t
+    updates after the begin of a period of T updates the factor is `f + (1 - f) / 2 * (1 + cos(pi t / T))`, f
+    being `final_fraction`. The first period begins with the end of the warm-up.
+
+    Args:
+        peak: The highest rate: that of update `warmup_steps`, and of the first update of each later period.
+        period_steps: The number T of updates of the first period, at least 1.
+        period_factor: How many times as long each period is as the one before, a whole number.
+        warmup_steps: Number of updates of the warm-up, 0 for none.
+        final_fraction: What the factor falls to, from 0 to 1.
+
+    Raises:
+        ValueError: If a number is out of range.
+
+    Example:
+
+    >>> schedule = CosineRestarts(peak=0.01, period_steps=100, period_factor=2, warmup_steps=100)
+    >>> [round(float(schedule(done)), 4) for done in (0, 99, 149, 198, 199, 299, 399)]
+    [0.0001, 0.01, 0.005, 0.0, 0.01, 0.005, 0.01]
+    """
+
+    def __init__(
+        self,
+        peak: float,
+        *,
+        period_steps: int,
+        period_factor: int = 1,
+        warmup_steps: int = 0,
+        final_fraction: float = 0.0,
+    ) -> None:
+        super().__init__(_positive("peak", peak), _count("warmup_steps", warmup_steps, minimum=0))
+        self.period_steps = _count("period_steps", period_steps, minimum=1)
+        self.period_factor = _count("period_factor", period_factor, minimum=1)
+        self.final_fraction = _fraction("final_fraction", final_fraction)
+
+    def factor_after_warmup(self, update: Tensor) -> Tensor:
+        since, length = ops.maximum(update - self.warmup_steps, 0.0), float(self.period_steps)
+        if self.period_factor == 1:
+            done = ops.floor(since / length) * length
+        else:
+            # Begins of periods by addition, not by a logarithm, which would round a begin to an end.
+            begins, lengths = self._periods()
+            place = ops.sum(ops.cast(since[..., None] >= begins, "int32"), axis=-1)
+            done, length = ops.take(begins, place - 1), ops.take(lengths, place - 1)
+        falling = 0.5 * (1.0 + ops.cos(math.pi * (since - done) / length))
+        return self.final_fraction + (1.0 - self.final_fraction) * falling
+
+    def _periods(self) -> tuple[Tensor, Tensor]:
+        """Updates after warm-up at which periods begin, and how many these take, as far as updates go."""
+        begins, lengths = [0], [self.period_steps]
+        while begins[-1] < _MOST_UPDATES:
+            begins.append(begins[-1] + lengths[-1])
+            lengths.append(lengths[-1] * self.period_factor)
+        return ops.convert_to_tensor(begins, "float32"), ops.convert_to_tensor(lengths, "float32")
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "peak": self.peak,
+            "period_steps": self.period_steps,
+            "period_factor": self.period_factor,
+            "warmup_steps": self.warmup_steps,
+            "final_fraction": self.final_fraction,
+        }
 
 
 @keras.saving.register_keras_serializable("tf_transformer")

@@ -46,8 +46,8 @@ def test_learned_positions_end_with_an_error_everywhere() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    with pytest.raises(ValueError, match=r"`kind` must be one of 'sinusoidal', .*Received: kind='rotary'"):
-        PositionalEncoding("rotary")
+    with pytest.raises(ValueError, match=r"`kind` must be one of 'sinusoidal', .*Received: kind='round'"):
+        PositionalEncoding("round")
     with pytest.raises(ValueError, match=r"need the argument `max_length`. Received: max_length=None"):
         PositionalEncoding("learned")
     with pytest.raises(ValueError, match=r"`dropout` must be at least 0 .*Received: dropout=1.0"):

@@ -22,7 +22,8 @@ def test_every_block_and_kernel_gets_its_constant() -> None:
     deep, post = (Transformer(vocabulary_size=11, norm=norm, seed=3, **sizes) for norm in ("deep", "post"))
     scales = deep_norm(3, 3)
     for stack, (scale, gain) in zip((deep.encoder, deep.decoder), map(dict.values, scales), strict=True):
-        assert {(block.residual_scale, block.norm) for block in stack._blocks} == {(scale, "post")}
+        settings = [block.settings for block in stack._blocks]
+        assert {(own.residual_scale, own.norm) for own in settings} == {(scale, "post")}
         for kernel in stack.trainable_variables:
             if not kernel.path.endswith("kernel"):
                 continue

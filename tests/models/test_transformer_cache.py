@@ -45,6 +45,10 @@ def moves() -> tuple[np.ndarray, np.ndarray]:
         {"norm": "deep"},
         {"norm": "pre", "positions": "learned", "max_length": 11},
         {"positions": "none", "activation": "swiglu", "tie_embeddings": "none"},
+        {"positions": "index", "embedding_norm": True},
+        {"positions": "relative", "max_distance": 2, "num_heads": 2, "num_key_value_heads": 1},
+        {"positions": "rotary", "norm_kind": "rms", "norm": "pre", "share_layers": True},
+        {"positions": "alibi", "decoder_hidden_dim": 12, "decoder_num_heads": 4, "decoder_num_layers": 1},
     ],
 )
 def test_steps_of_hypotheses_that_change_places(settings: dict[str, Any]) -> None:
@@ -52,7 +56,10 @@ def test_steps_of_hypotheses_that_change_places(settings: dict[str, Any]) -> Non
     memory = model.encode(SOURCE)
     cache = model.start_cache(memory, num_hypotheses=HYPOTHESES)
     heads = {tuple(leaf.shape) for leaf in tf.nest.flatten(cache["shared"]["memory_heads"])}
-    assert heads == {(2, 3, 7, 2)}  # [B, H, S, d], whatever the number of hypotheses
+    num_heads = settings.get("decoder_num_heads") or settings.get("num_heads") or 3
+    head_dim = settings.get("decoder_hidden_dim", 6) // num_heads
+    num_groups = settings.get("num_key_value_heads") or num_heads
+    assert heads == {(2, num_groups, 7, head_dim)}  # [B, G, S, d], whatever the number of hypotheses
     histories = np.zeros((2, HYPOTHESES, 0), "int32")
     for tokens, parents in zip(*moves(), strict=True):
         cache = reordered(cache, parents)
@@ -63,8 +70,17 @@ def test_steps_of_hypotheses_that_change_places(settings: dict[str, Any]) -> Non
         np.testing.assert_allclose(logits, whole(model, histories), atol=1e-5)
 
 
-def test_inside_a_compiled_loop_of_unknown_shapes() -> None:
-    model = small()
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"positions": "relative", "num_heads": 2, "num_key_value_heads": 1},
+        {"positions": "rotary", "decoder_num_layers": 1},
+        {"positions": "alibi", "share_layers": True},
+    ],
+)
+def test_inside_a_compiled_loop_of_unknown_shapes(settings: dict[str, Any]) -> None:
+    model = small(**settings)
     tokens, parents = moves()
 
     @tf.function(

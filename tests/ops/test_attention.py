@@ -54,6 +54,36 @@ def test_a_single_key_gets_all_the_weight() -> None:
     np.testing.assert_allclose(outputs, value)
 
 
+def test_heads_that_share_keys_are_heads_whose_keys_are_equal() -> None:
+    query = RNG.normal(size=(2, 6, 5, 7)).astype("float32")
+    key, value = (RNG.normal(size=(2, 3, 11, width)).astype("float32") for width in (7, 13))
+    mask = RNG.random((2, 6, 5, 11)) < 0.6
+    outputs, weights = dot_product_attention(query, key, value, mask)
+    expected = dot_product_attention(query, key.repeat(2, 1), value.repeat(2, 1), mask)
+    assert outputs.shape == (2, 6, 5, 13) and weights.shape == (2, 6, 5, 11)
+    np.testing.assert_allclose(outputs, expected[0], atol=1e-6)
+    np.testing.assert_allclose(weights, expected[1], atol=1e-6)
+
+
+def test_penalties_and_ways_change_what_is_not_masked() -> None:
+    # d = 1 and scores q k: the penalty ln 2 halves the second weight, 1 : 1 becomes 2 : 1.
+    query, key, value = np.zeros((1, 1, 1, 1)), np.zeros((1, 1, 3, 1)), np.array([[[[3.0], [6.0], [9.0]]]])
+    penalties, mask = np.log([[[1.0, 2.0, 1.0]]]), np.array([[[[True, True, False]]]])
+    outputs, weights = dot_product_attention(*map(np.float32, (query, key, value)), mask, penalties=penalties)
+    np.testing.assert_allclose(weights, [[[[2 / 3, 1 / 3, 0]]]], rtol=1e-6)
+    np.testing.assert_allclose(outputs, [[[[4.0]]]], rtol=1e-6)
+    nowhere, _ = dot_product_attention(
+        *map(np.float32, (query, key, value)), np.zeros_like(mask), penalties=1000 * penalties
+    )
+    np.testing.assert_allclose(nowhere, [[[[6.0]]]])  # the mean still
+    # A query of 1, and ways that add ln 3 to the first key and 1 to each value: 3 : 1, and 3.75 + 1.
+    ways = np.log([[[3.0], [1.0], [1.0]]]), np.ones((1, 3, 1))
+    given = (*map(np.float32, (query + 1, key, value)), mask)
+    outputs, weights = dot_product_attention(*given, between=tuple(map(np.float32, ways)))
+    np.testing.assert_allclose(weights, [[[[0.75, 0.25, 0]]]], rtol=1e-6)
+    np.testing.assert_allclose(outputs, [[[[4.75]]]], rtol=1e-6)
+
+
 def test_heads_are_neighbouring_columns() -> None:
     inputs = np.arange(2 * 3 * 10).reshape(2, 3, 10)
     heads = ops.convert_to_numpy(split_heads(inputs, 5))

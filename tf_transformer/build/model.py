@@ -1,5 +1,7 @@
 """From a recipe to a model, its optimizer and its schedule: the last place that sees a recipe object."""
 
+from typing import Any
+
 import keras
 
 from tf_transformer.errors import RecipeError
@@ -21,6 +23,7 @@ def build_transformer(recipe: Recipe, preprocessor: Preprocessor, precision: str
     """
     keras.utils.set_random_seed(recipe.training.seed)
     sizes = recipe.model
+    vocabulary: dict[str, Any]
     if recipe.text.shared:
         vocabulary = {"vocabulary_size": preprocessor.target_vocabulary_size}
     else:

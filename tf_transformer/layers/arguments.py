@@ -40,6 +40,20 @@ def check_choice(choices: Sequence[str], **values: str) -> None:
             raise ValueError(f"Argument `{name}` must be one of {known}. Received: {name}={value!r}")
 
 
+def check_head_groups(num_heads: int, num_key_value_heads: int | None) -> None:
+    """Refuses heads of keys and values that the heads of queries cannot share evenly.
+
+    Raises:
+        ValueError: If there are fewer than one, or they do not divide `num_heads`.
+    """
+    check_positive(num_key_value_heads=num_key_value_heads)
+    if num_key_value_heads is not None and num_heads % num_key_value_heads:
+        raise ValueError(
+            "Argument `num_key_value_heads` must divide `num_heads`. "
+            f"Received: num_key_value_heads={num_key_value_heads}, num_heads={num_heads}"
+        )
+
+
 def child_seed(seed: int | None, name: str) -> int | None:
     """The seed of the part called `name` of something seeded by `seed`.
 

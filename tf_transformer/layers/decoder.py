@@ -24,17 +24,14 @@ class DecoderBlock(Block):
     Args:
         num_heads: The number H of heads; it must divide the width of the inputs.
         intermediate_dim: The width in the middle of the feed-forward network.
-        dropout: Rate of the dropout on what attention and feed-forward add.
-        attention_dropout: Rate of the dropout on the attention weights.
-        activation_dropout: Rate of the dropout inside the feed-forward network.
-        activation: `"relu"`, `"gelu"` or `"swiglu"`.
-        norm: `"post"` or `"pre"`.
-        epsilon: Added to the variance by the norms.
-        seed: Seed of all dropouts and initial weights, or None to draw them.
+        **keywords: `dropout`, `attention_dropout`, `activation_dropout`, `activation`, `norm`, `norm_kind`,
+            `epsilon`, `num_key_value_heads`, `positions`, `max_distance`, `residual_scale`, `initial_gain`,
+            `seed`: see `BlockSettings`; and those of every Keras layer.
 
     Call arguments:
         inputs: Float tensor `[B, T, D]`.
-        memory: Float tensor `[B, S, D']`, what the encoder made.
+        memory: Float tensor `[B, S, D']`, what the encoder made; of any width, since keys and values are
+            projections of it.
         attention_mask: Boolean tensor `[B, T]`, `[B, T, T]` or `[B, H, T, T]` (any axis may be 1), True = may
             attend, on top of causality; by default everything before is seen. Padding at the end needs none.
         cross_attention_mask: Boolean tensor `[B, S]`, `[B, T, S]` or `[B, H, T, S]` (any axis may be 1).
@@ -43,7 +40,7 @@ class DecoderBlock(Block):
         Tensor `[B, T, D]` in the compute dtype.
 
     Raises:
-        ValueError: If `num_heads` does not divide D.
+        ValueError: If `num_heads` does not divide D, or a setting is out of range.
 
     Example:
         >>> import numpy as np
@@ -53,7 +50,7 @@ class DecoderBlock(Block):
     """
 
     def build(self, inputs_shape: Any, memory_shape: Any) -> None:
-        self._self_attention = self._attention("self_attention")
+        self._self_attention = self._attention("self_attention", self.settings.positions)
         self._cross_attention = self._attention("cross_attention")
         self._network = self._feed_forward("feed_forward")
         self._self_attention.build(inputs_shape)
@@ -89,10 +86,10 @@ class DecoderBlock(Block):
 
         Args:
             inputs: Tensor `[B, T, D]`; with a cache `[B, K, D]`, one position of each hypothesis.
-            memory_heads: Keys `[B, H, S, d]` and values `[B, H, S, d]` of the memory.
+            memory_heads: Keys `[B, G, S, d]` and values `[B, G, S, d]` of the memory.
             mask: Boolean tensor `[B, H, T, T]` (any axis may be 1) or None; with a cache None.
             memory_mask: Boolean tensor `[B, H, T, S]` (any axis may be 1) or None.
-            cache: `key` and `value`, each `[B, K, H, t, d]`, of the positions before; or None.
+            cache: `key` and `value`, each `[B, K, G, t, d]`, of the positions before; or None.
             training: Whether to drop out.
 
         Returns:
@@ -124,6 +121,7 @@ class Decoder(Stack):
     Args:
         num_layers: The number of blocks.
         num_heads: This and all others as in `DecoderBlock`.
+        share_layers: Whether one block stands at every depth, its weights used again (Lan et al., 2020).
 
     Call arguments:
         inputs: Float tensor `[B, T, D]`.
@@ -142,7 +140,8 @@ class Decoder(Stack):
     """
 
     def build(self, inputs_shape: Any, memory_shape: Any) -> None:
-        self._width = int(inputs_shape[-1])
+        num_heads, num_groups = self.settings.num_heads, self.settings.num_key_value_heads
+        self._key_value_shape = num_groups or num_heads, int(inputs_shape[-1]) // num_heads
         self._blocks = self._make_blocks(DecoderBlock)
         for block in self._blocks:
             block.build(inputs_shape, memory_shape)
@@ -161,16 +160,16 @@ class Decoder(Stack):
         return self.forward(inputs, self.project_memory(memory), *masks, training=training)[0]
 
     def project_memory(self, memory: Tensor) -> list[list[Tensor]]:
-        """The cross-attention's keys and values `[B, H, S, d]` of every block, by a single product."""
+        """The cross-attention's keys and values `[B, G, S, d]` of every block, by a single product."""
         pairs = [block.cross_attention.kernel_and_bias(("key", "value")) for block in self._blocks]
         kernel = side_by_side([kernel for kernel, _ in pairs], self.compute_dtype)
         bias = side_by_side([bias for _, bias in pairs], self.compute_dtype)
-        projected = project(memory, kernel, bias)  # [B, S, L*2*H*d]
-        shape = (*ops.shape(memory)[:2], 2 * self.num_layers, self.num_heads, self._width // self.num_heads)
-        heads = ops.transpose(ops.reshape(projected, shape), (2, 0, 3, 1, 4))  # [L*2, B, H, S, d]
+        projected = project(memory, kernel, bias)  # [B, S, L*2*G*d]
+        shape = (*ops.shape(memory)[:2], 2 * len(pairs), *self._key_value_shape)
+        heads = ops.transpose(ops.reshape(projected, shape), (2, 0, 3, 1, 4))  # [L*2, B, G, S, d]
         # Not by indexing, whose gradients are L*2 tensors of the whole size, zero but for one part.
-        parts = ops.unstack(heads, 2 * self.num_layers)
-        return [parts[index : index + 2] for index in range(0, len(parts), 2)]
+        parts = ops.unstack(heads, 2 * len(pairs))
+        return self._at_each_depth([parts[index : index + 2] for index in range(0, len(parts), 2)])
 
     def forward(
         self,
@@ -183,7 +182,7 @@ class Decoder(Stack):
     ) -> tuple[Tensor, list[dict[str, Tensor]], list[dict[str, Tensor]]]:
         """All blocks over a whole sequence, or over the next position of K hypotheses; see `DecoderBlock`."""
         states, all_weights, new_cache = inputs, [], []
-        for index, block in enumerate(self._blocks):
+        for index, block in enumerate(self._at_each_depth(self._blocks)):
             states, weights, block_cache = block.forward(
                 states,
                 memory_heads[index],
@@ -197,10 +196,12 @@ class Decoder(Stack):
         return self._finish(states), all_weights, new_cache
 
     def empty_cache(self, batch_size: int | Tensor, num_hypotheses: int | Tensor) -> list[dict[str, Tensor]]:
-        """For each block the keys and values `[B, K, H, 0, d]` of no position at all."""
-        shape = (batch_size, num_hypotheses, self.num_heads, 0, self._width // self.num_heads)
+        """At each depth the keys and values `[B, K, G, 0, d]` of no position at all."""
+        num_groups, head_dim = self._key_value_shape
+        shape = (batch_size, num_hypotheses, num_groups, 0, head_dim)
         return [
-            {role: ops.zeros(shape, self.compute_dtype) for role in ("key", "value")} for _ in self._blocks
+            {role: ops.zeros(shape, self.compute_dtype) for role in ("key", "value")}
+            for _ in range(self.num_layers)
         ]
 
 

@@ -18,13 +18,9 @@ class EncoderBlock(Block):
     Args:
         num_heads: The number H of heads; it must divide the width of the inputs.
         intermediate_dim: The width in the middle of the feed-forward network.
-        dropout: Rate of the dropout on what attention and feed-forward add.
-        attention_dropout: Rate of the dropout on the attention weights.
-        activation_dropout: Rate of the dropout inside the feed-forward network.
-        activation: `"relu"`, `"gelu"` or `"swiglu"`.
-        norm: `"post"` or `"pre"`.
-        epsilon: Added to the variance by the norms.
-        seed: Seed of all dropouts and initial weights, or None to draw them.
+        **keywords: `dropout`, `attention_dropout`, `activation_dropout`, `activation`, `norm`, `norm_kind`,
+            `epsilon`, `num_key_value_heads`, `positions`, `max_distance`, `residual_scale`, `initial_gain`,
+            `seed`: see `BlockSettings`; and those of every Keras layer.
 
     Call arguments:
         inputs: Float tensor `[B, S, D]`.
@@ -35,7 +31,7 @@ class EncoderBlock(Block):
         Tensor `[B, S, D]` in the compute dtype.
 
     Raises:
-        ValueError: If `num_heads` does not divide D.
+        ValueError: If `num_heads` does not divide D, or a setting is out of range.
 
     Example:
         >>> import numpy as np
@@ -45,7 +41,7 @@ class EncoderBlock(Block):
     """
 
     def build(self, inputs_shape: Any) -> None:
-        self._self_attention = self._attention("self_attention")
+        self._self_attention = self._attention("self_attention", self.settings.positions)
         self._network = self._feed_forward("feed_forward")
         self._self_attention.build(inputs_shape)
         self._network.build(inputs_shape)
@@ -71,6 +67,7 @@ class Encoder(Stack):
     Args:
         num_layers: The number of blocks.
         num_heads: This and all others as in `EncoderBlock`.
+        share_layers: Whether one block stands at every depth, its weights used again (Lan et al., 2020).
 
     Call arguments:
         inputs: Float tensor `[B, S, D]`: embedded tokens with their positions, or any other vectors.
@@ -104,7 +101,7 @@ class Encoder(Stack):
     ) -> tuple[Tensor, list[Tensor]]:
         """The stack's outputs `[B, S, D]`, and each block's attention weights `[B, H, S, S]`."""
         states, all_weights = inputs, []
-        for block in self._blocks:
+        for block in self._at_each_depth(self._blocks):
             states, weights = block.forward(states, mask, training)
             all_weights.append(weights)
         return self._finish(states), all_weights

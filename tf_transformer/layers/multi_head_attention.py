@@ -5,7 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from tf_transformer.layers.arguments import check_positive, check_rate, child_seed
+from tf_transformer.layers.arguments import check_head_groups, check_positive, check_rate, child_seed
+from tf_transformer.layers.attention_positions import MAX_DISTANCE, AttentionPositions
 from tf_transformer.layers.dropout import Dropout
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.attention import dot_product_attention, merge_heads, project, split_heads
@@ -24,8 +25,14 @@ class MultiHeadAttention(keras.layers.Layer):
         key_dim: Width of the queries and keys of one head; by default the width of the queries divided by H.
         value_dim: Width of the values of one head; by default `key_dim`.
         output_dim: Width of the outputs; by default the width of the queries.
+        num_key_value_heads: The number G of heads of keys and values; it must divide H, and H / G heads of
+            the queries share each (Ainslie et al., 2023). By default H; 1 is multi-query attention.
         dropout: Rate of the dropout on the attention weights.
         use_bias: Whether the four projections have a bias.
+        positions: What self-attention knows of positions: `"relative"`, `"rotary"` or `"alibi"`, see
+            `AttentionPositions`; any other of `POSITION_KINDS` is nothing here. Attention to anything but
+            the queries themselves knows none.
+        max_distance: The greatest distance that relative positions tell from greater ones.
         initial_gain: What the initial kernels of values and outputs are multiplied by, those of queries and
             keys staying Xavier's: beta of DeepNorm (Wang et al., 2022). None for the usual kernels.
         seed: Seed of the dropout and of the initial kernels, or None to draw one.
@@ -43,8 +50,8 @@ class MultiHeadAttention(keras.layers.Layer):
         in float32. A query whose keys are all masked gets a finite output.
 
     Raises:
-        ValueError: If `key_dim` is left out and the width of the queries is not divisible by `num_heads`, or
-            `value` comes without `key`.
+        ValueError: If `key_dim` is left out and the width of the queries is not divisible by `num_heads`, if
+            `num_key_value_heads` does not divide it, or if `value` comes without `key`.
 
     Example:
         >>> import numpy as np
@@ -63,11 +70,15 @@ class MultiHeadAttention(keras.layers.Layer):
         dropout: float = 0.0,
         use_bias: bool = True,
         initial_gain: float | None = None,
+        num_key_value_heads: int | None = None,
+        positions: str = "none",
+        max_distance: int = MAX_DISTANCE,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         check_positive(num_heads=num_heads, key_dim=key_dim, value_dim=value_dim, output_dim=output_dim)
+        check_head_groups(num_heads, num_key_value_heads)
         check_rate(dropout=dropout)
         self.num_heads = num_heads
         self.key_dim = key_dim
@@ -76,8 +87,19 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout = dropout
         self.use_bias = use_bias
         self.initial_gain = initial_gain
+        self.num_key_value_heads = num_key_value_heads
+        self.positions = positions
+        self.max_distance = max_distance
         self.seed = seed
         self.supports_masking = True
+        self._positions = AttentionPositions(
+            positions,
+            num_heads,
+            max_distance,
+            seed=child_seed(seed, "positions"),
+            dtype=self.dtype_policy,
+            name="positions",
+        )
         self._dropout = Dropout(
             dropout, seed=child_seed(seed, "dropout"), dtype=self.dtype_policy, name="dropout"
         )
@@ -93,14 +115,15 @@ class MultiHeadAttention(keras.layers.Layer):
                 f"given. Received: hidden_dim={query_width}, num_heads={self.num_heads}"
             )
         head_dim = self.key_dim or query_width // self.num_heads
-        keys_dim = self.num_heads * head_dim
-        values_dim = self.num_heads * (self.value_dim or head_dim)
+        value_dim = self.value_dim or head_dim
+        num_groups = self.num_key_value_heads or self.num_heads
         gain = self.initial_gain
         usual, shrunk = (2**-0.5, 1.0) if gain is None else (1.0, gain)
-        self._add_projection("query", query_width, keys_dim, usual)
-        self._add_projection("key", key_width, keys_dim, usual)
-        self._add_projection("value", value_width, values_dim, usual * shrunk)
-        self._add_projection("output", values_dim, self.output_dim or query_width, shrunk)
+        self._add_projection("query", query_width, self.num_heads * head_dim, usual)
+        self._add_projection("key", key_width, num_groups * head_dim, usual)
+        self._add_projection("value", value_width, num_groups * value_dim, usual * shrunk)
+        self._add_projection("output", self.num_heads * value_dim, self.output_dim or query_width, shrunk)
+        self._positions.build((None, head_dim), (None, value_dim))
 
     def _add_projection(self, role: str, inputs_dim: int, outputs_dim: int, gain: float) -> None:
         seed = child_seed(self.seed, role)
@@ -148,17 +171,20 @@ class MultiHeadAttention(keras.layers.Layer):
         Args:
             inputs: Tensor `[..., T, D]` in the compute dtype.
             mask: Boolean tensor broadcastable to `[..., H, T, S]`, or None.
-            cache: `key` `[..., H, t, d]` and `value` `[..., H, t, e]` of the positions before, or None.
+            cache: `key` `[..., G, t, d]` and `value` `[..., G, t, e]` of the positions before, or None.
             training: Whether to drop out.
 
         Returns:
             Outputs `[..., T, output_dim]`, weights `[..., H, T, t + T]`, the cache with `inputs` appended.
         """
         query, key, value = self._project(inputs, ("query", "key", "value"))
+        past = None if cache is None else cache["key"]
+        query, key = self._positions.place(query, past), self._positions.place(key, past)
         if cache is not None:
             key = ops.concatenate([cache["key"], key], axis=-2)
             value = ops.concatenate([cache["value"], value], axis=-2)
-        outputs, weights = self._attend(query, key, value, mask, training)
+        distances = self._positions.distances(query, key)
+        outputs, weights = self._attend(query, key, value, mask, training, distances)
         return outputs, weights, {"key": key, "value": value}
 
     def attend_memory(
@@ -178,7 +204,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._attend(query, key, value, mask, training)
 
     def project_memory(self, key: Tensor, value: Tensor | None = None) -> list[Tensor]:
-        """Keys `[B, H, S, d]` and values `[B, H, S, e]` of a memory `[B, S, D]`."""
+        """Keys `[B, G, S, d]` and values `[B, G, S, e]` of a memory `[B, S, D]`."""
         if value is None or value is key:
             return self._project(key, ("key", "value"))
         return self._project(key, ("key",)) + self._project(value, ("value",))
@@ -195,14 +221,23 @@ class MultiHeadAttention(keras.layers.Layer):
         widths = [getattr(self, f"{role}_kernel").shape[-1] for role in roles]
         bounds = [sum(widths[:count]) for count in range(1, len(widths))]
         parts = ops.split(outputs, bounds, axis=-1) if bounds else [outputs]
-        return [split_heads(part, self.num_heads) for part in parts]
+        num_groups = self.num_key_value_heads or self.num_heads
+        counts = [self.num_heads if role == "query" else num_groups for role in roles]
+        return [split_heads(part, count) for part, count in zip(parts, counts, strict=True)]
 
     def _attend(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, training: bool | None
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        training: bool | None,
+        distances: dict[str, Any] | None = None,
     ) -> tuple[Tensor, Tensor]:
-        outputs, weights = dot_product_attention(
-            query, key, value, mask, lambda used: self._dropout(used, training=training)
-        )
+        def drop(used: Tensor) -> Tensor:
+            return self._dropout(used, training=training)
+
+        outputs, weights = dot_product_attention(query, key, value, mask, drop, **(distances or {}))
         return project(merge_heads(outputs), *self.kernel_and_bias(("output",))), weights
 
     def get_config(self) -> dict[str, Any]:
@@ -215,6 +250,9 @@ class MultiHeadAttention(keras.layers.Layer):
             "dropout": self.dropout,
             "use_bias": self.use_bias,
             "initial_gain": self.initial_gain,
+            "num_key_value_heads": self.num_key_value_heads,
+            "positions": self.positions,
+            "max_distance": self.max_distance,
             "seed": self.seed,
         }
 

@@ -7,22 +7,26 @@ from keras import ops
 
 from tf_transformer.layers.arguments import check_choice, check_positive, check_rate, child_seed
 from tf_transformer.layers.dropout import Dropout
+from tf_transformer.layers.residual import make_norm
 from tf_transformer.ops import Tensor
-from tf_transformer.ops.positions import sinusoidal_positions
+from tf_transformer.ops.positions import POSITION_KINDS, index_positions, sinusoidal_positions
 
-POSITION_KINDS = ("sinusoidal", "learned", "none")
+_ADDED = ("sinusoidal", "learned", "index")
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class PositionalEncoding(keras.layers.Layer):
-    """Adds to each vector an encoding of its position, then drops out.
+    """Adds to each vector an encoding of its position, normalises where asked to, then drops out.
 
     Args:
-        kind: `"sinusoidal"` (any length, no weights; see `ops.positions`), `"learned"` (a trained vector for
-            each of `max_length` positions) or `"none"` (adds nothing).
+        kind: `"sinusoidal"` and `"index"` (any length, no weights; see `ops.positions`), `"learned"` (a
+            trained vector for each of `max_length` positions) or `"none"` (adds nothing). For `"relative"`,
+            `"rotary"` and `"alibi"` nothing is added either: they belong to attention.
         max_length: The number of positions that `"learned"` holds; the other kinds have no limit and
             ignore it.
         dropout: Rate of the dropout on the sum.
+        norm_kind: `"layer"` or `"rms"`: a norm of the sum, as BERT has it; None for none.
+        epsilon: Added to the variance by that norm.
         seed: Seed of the dropout and of learned positions, or None to draw one.
 
     Call arguments:
@@ -48,6 +52,8 @@ class PositionalEncoding(keras.layers.Layer):
         kind: str = "sinusoidal",
         max_length: int | None = None,
         dropout: float = 0.0,
+        norm_kind: str | None = None,
+        epsilon: float = 1e-5,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -60,14 +66,19 @@ class PositionalEncoding(keras.layers.Layer):
         self.kind = kind
         self.max_length = max_length
         self.dropout = dropout
+        self.norm_kind = norm_kind
+        self.epsilon = epsilon
         self.seed = seed
         self.supports_masking = True
+        self._norm = None if norm_kind is None else make_norm(norm_kind, epsilon, self.dtype_policy, "norm")
         self._dropout = Dropout(
             dropout, seed=child_seed(seed, "dropout"), dtype=self.dtype_policy, name="dropout"
         )
 
     def build(self, inputs_shape: Any) -> None:
         self._dropout.build()
+        if self._norm is not None:
+            self._norm.build(inputs_shape)
         self._hidden_dim = int(inputs_shape[-1])
         if self.kind == "learned":
             stddev, seed = self._hidden_dim**-0.5, child_seed(self.seed, "table")
@@ -80,14 +91,17 @@ class PositionalEncoding(keras.layers.Layer):
 
     def call(self, inputs: Tensor, start: int | Tensor = 0, training: bool | None = None) -> Tensor:
         outputs = inputs
-        if self.kind != "none":
+        if self.kind in _ADDED:
             encoding = self._encode(start, ops.shape(inputs)[1])  # [T, D] float32
             outputs = ops.cast(ops.cast(inputs, "float32") + encoding, self.compute_dtype)
+        if self._norm is not None:
+            outputs = self._norm(outputs)
         return self._dropout(outputs, training=training)
 
     def _encode(self, start: int | Tensor, length: int | Tensor) -> Tensor:
-        if self.kind == "sinusoidal":
-            return sinusoidal_positions(start + ops.arange(length), self._hidden_dim)
+        if self.kind != "learned":
+            formula = sinusoidal_positions if self.kind == "sinusoidal" else index_positions
+            return formula(start + ops.arange(length), self._hidden_dim)
         if isinstance(start, int) and isinstance(length, int):
             self._check_length(start + length)
         if isinstance(start, int):
@@ -112,5 +126,7 @@ class PositionalEncoding(keras.layers.Layer):
             "kind": self.kind,
             "max_length": self.max_length,
             "dropout": self.dropout,
+            "norm_kind": self.norm_kind,
+            "epsilon": self.epsilon,
             "seed": self.seed,
         }

@@ -1,4 +1,4 @@
-"""The residual connection with its layer normalisation: the one place that knows pre-norm from post-norm."""
+"""The residual connection with its normalisation: the one place that knows pre-norm from post-norm."""
 
 from typing import Any
 
@@ -8,9 +8,18 @@ from tf_transformer.arguments import finite_number
 from tf_transformer.layers.arguments import check_choice, check_rate, child_seed
 from tf_transformer.layers.dropout import Dropout
 from tf_transformer.layers.layer_normalization import LayerNormalization
+from tf_transformer.layers.rms_normalization import RMSNormalization
 from tf_transformer.ops import Tensor
 
 NORMS = ("pre", "post")
+NORM_KINDS = ("layer", "rms")
+
+
+def make_norm(kind: str, epsilon: float, dtype: Any, name: str) -> keras.layers.Layer:
+    """The layer that a kind of norm is: `"layer"` (Ba et al., 2016) or `"rms"` (Zhang and Sennrich, 2019)."""
+    check_choice(NORM_KINDS, norm_kind=kind)
+    norm = LayerNormalization if kind == "layer" else RMSNormalization
+    return norm(epsilon=epsilon, dtype=dtype, name=name)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -29,6 +38,7 @@ class Residual(keras.layers.Layer):
         epsilon: Added to the variance by the norm.
         scale: What `x` is multiplied by where it is added to the layer's output: alpha of DeepNorm ("DeepNet:
             Scaling Transformers to 1,000 Layers", Wang et al., 2022), for deep post-norm.
+        norm_kind: `"layer"` or `"rms"`, see `make_norm`.
         seed: Seed of the dropout, or None to draw one.
 
     Call arguments:
@@ -53,6 +63,7 @@ class Residual(keras.layers.Layer):
         dropout: float = 0.0,
         epsilon: float = 1e-5,
         scale: float = 1.0,
+        norm_kind: str = "layer",
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -64,9 +75,10 @@ class Residual(keras.layers.Layer):
         self.dropout = dropout
         self.epsilon = epsilon
         self.scale = finite_number("scale", scale, 0.0)
+        self.norm_kind = norm_kind
         self.seed = seed
         self.supports_masking = True
-        self._norm = LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
+        self._norm = make_norm(norm_kind, epsilon, self.dtype_policy, "norm")
         self._dropout = Dropout(
             dropout, seed=child_seed(seed, "dropout"), dtype=self.dtype_policy, name="dropout"
         )
@@ -102,6 +114,7 @@ class Residual(keras.layers.Layer):
             "dropout": self.dropout,
             "epsilon": self.epsilon,
             "scale": self.scale,
+            "norm_kind": self.norm_kind,
             "seed": self.seed,
         }
 

@@ -29,15 +29,27 @@ def vocabulary_sizes(shared: int | None, source: int | None, target: int | None)
     )
 
 
-def chosen_ties(tie_embeddings: str | None, shared_size: int | None) -> str:
-    """The tie that was asked for, or the usual one."""
+def chosen_ties(tie_embeddings: str | None, shared: bool, widths: tuple[int, int]) -> str:
+    """The tie that was asked for, or the usual one.
+
+    Args:
+        tie_embeddings: What was asked for, or None.
+        shared: Whether there is one vocabulary.
+        widths: Of the encoder and of the decoder.
+    """
+    one_table = shared and widths[0] == widths[1]
     if tie_embeddings is None:
-        return "output" if shared_size is None else "all"
+        return "all" if one_table else "output"
     check_choice(TIES, tie_embeddings=tie_embeddings)
-    if tie_embeddings == "all" and shared_size is None:
+    if tie_embeddings == "all" and not shared:
         raise ValueError(
             "Argument `tie_embeddings` must be 'output' or 'none' where the vocabularies differ: one table "
             "needs one `vocabulary_size`. Received: tie_embeddings='all'"
+        )
+    if tie_embeddings == "all" and not one_table:
+        raise ValueError(
+            "Argument `tie_embeddings` must be 'output' or 'none' where the widths differ. "
+            f"Received: tie_embeddings='all', hidden_dim={widths[0]}, decoder_hidden_dim={widths[1]}"
         )
     return tie_embeddings
 

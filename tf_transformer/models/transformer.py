@@ -1,18 +1,19 @@
 """The encoder-decoder Transformer: one forward path for training, decoding and looking inside."""
 
+from dataclasses import asdict
 from typing import Any
 
 import keras
 from keras import ops
 
-from tf_transformer.arguments import finite_number, whole_number
-from tf_transformer.layers.arguments import check_choice, child_seed
+from tf_transformer.layers.arguments import child_seed
+from tf_transformer.layers.attention_positions import MAX_DISTANCE
 from tf_transformer.layers.decoder import Decoder
 from tf_transformer.layers.embedding import TokenEmbedding
 from tf_transformer.layers.encoder import Encoder
-from tf_transformer.layers.positional_encoding import POSITION_KINDS, PositionalEncoding
-from tf_transformer.models.arguments import chosen_ties, padded_ids, two_sides, vocabulary_sizes
-from tf_transformer.models.deep_norm import deep_norm
+from tf_transformer.layers.positional_encoding import PositionalEncoding
+from tf_transformer.models.arguments import padded_ids, two_sides
+from tf_transformer.models.settings import TransformerSettings
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.checks import check_same_sizes
 from tf_transformer.ops.consistency import consistent_cross_entropy
@@ -37,16 +38,28 @@ class Transformer(keras.Model):
         hidden_dim: The width D; `num_heads` must divide it.
         intermediate_dim: The width in the middle of the feed-forward networks.
         num_heads: The number H of heads.
+        num_key_value_heads: The number of heads of keys and values, which must divide that of the heads:
+            fewer are grouped-query attention, 1 is multi-query attention (Ainslie et al., 2023); default H.
+        decoder_num_layers: The number of decoder blocks, where it differs.
+        decoder_hidden_dim: The width of the decoder, where it differs: cross-attention projects the memory.
+        decoder_intermediate_dim: That of the decoder's feed-forward networks, where it differs.
+        decoder_num_heads: The number of the decoder's heads, where it differs.
+        share_layers: Whether one block stands at every depth of a stack (ALBERT; Lan et al., 2020).
         dropout: Rate of the dropout on embeddings and on what each part of a block adds.
         attention_dropout: Rate of the dropout on the attention weights.
         activation_dropout: Rate of the dropout inside the feed-forward networks.
-        activation: `"relu"`, `"gelu"` or `"swiglu"`.
+        activation: `"relu"`, `"gelu"`, `"gelu_tanh"` or `"swiglu"`.
         norm: `"post"`, `"pre"`, or `"deep"`: post-norm with the constants of DeepNorm, for many layers.
-        positions: `"sinusoidal"`, `"learned"` or `"none"`.
+        norm_kind: `"layer"` or `"rms"` (Zhang and Sennrich, 2019).
+        embedding_norm: Whether embeddings are normalised once their positions are added, as in BERT.
+        positions: `"sinusoidal"`, `"learned"` or `"index"`, which are added to embeddings; `"relative"`
+            (Shaw et al., 2018), `"rotary"` (Su et al., 2021) or `"alibi"` (Press et al., 2022), which belong
+            to self-attention; or `"none"`. See `ops.positions`.
         max_length: The longest sequence that learned positions can hold; the other kinds have no limit.
+        max_distance: The greatest distance that relative positions tell from greater ones.
         tie_embeddings: `"all"`: source, target and output share one table (needs one vocabulary);
             `"output"`: target and output share one; `"none"`: each has its own. By default `"all"` with one
-            vocabulary, `"output"` with two.
+            vocabulary and width, else `"output"`.
         epsilon: Added to the variance by the norms.
         seed: Seed of all dropouts and initial weights, or None to draw them (`keras.utils.set_random_seed`).
 
@@ -82,13 +95,22 @@ class Transformer(keras.Model):
         hidden_dim: int,
         intermediate_dim: int,
         num_heads: int,
+        num_key_value_heads: int | None = None,
+        decoder_num_layers: int | None = None,
+        decoder_hidden_dim: int | None = None,
+        decoder_intermediate_dim: int | None = None,
+        decoder_num_heads: int | None = None,
+        share_layers: bool = False,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
         activation_dropout: float = 0.0,
         activation: str = "relu",
         norm: str = "post",
+        norm_kind: str = "layer",
+        embedding_norm: bool = False,
         positions: str = "sinusoidal",
         max_length: int | None = None,
+        max_distance: int = MAX_DISTANCE,
         tie_embeddings: str | None = None,
         epsilon: float = 1e-5,
         seed: int | None = None,
@@ -97,88 +119,79 @@ class Transformer(keras.Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
-        self.source_vocabulary_size, self.target_vocabulary_size = vocabulary_sizes(
-            vocabulary_size, source_vocabulary_size, target_vocabulary_size
+        self.settings = settings = TransformerSettings.checked(
+            vocabulary_size=vocabulary_size,
+            source_vocabulary_size=source_vocabulary_size,
+            target_vocabulary_size=target_vocabulary_size,
+            num_layers=num_layers,
+            hidden_dim=hidden_dim,
+            intermediate_dim=intermediate_dim,
+            num_heads=num_heads,
+            num_key_value_heads=num_key_value_heads,
+            decoder_num_layers=decoder_num_layers,
+            decoder_hidden_dim=decoder_hidden_dim,
+            decoder_intermediate_dim=decoder_intermediate_dim,
+            decoder_num_heads=decoder_num_heads,
+            share_layers=share_layers,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation_dropout=activation_dropout,
+            activation=activation,
+            norm=norm,
+            norm_kind=norm_kind,
+            embedding_norm=embedding_norm,
+            positions=positions,
+            max_length=max_length,
+            max_distance=max_distance,
+            tie_embeddings=tie_embeddings,
+            epsilon=epsilon,
+            seed=seed,
         )
-        self.vocabulary_size = self.source_vocabulary_size if vocabulary_size is not None else None
-        self.num_layers = whole_number("num_layers", num_layers, 1)
-        self.hidden_dim = whole_number("hidden_dim", hidden_dim, 1)
-        self.intermediate_dim = whole_number("intermediate_dim", intermediate_dim, 1)
-        self.num_heads = whole_number("num_heads", num_heads, 1)
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.activation_dropout = activation_dropout
-        self.activation = activation
-        check_choice(("post", "pre", "deep"), norm=norm)
-        self.norm = norm
-        check_choice(POSITION_KINDS, positions=positions)
-        self.positions = positions
-        self.max_length = None if max_length is None else whole_number("max_length", max_length, 1)
-        self.tie_embeddings = chosen_ties(tie_embeddings, vocabulary_size)
-        self.epsilon = finite_number("epsilon", epsilon, 0.0)
-        self.seed = None if seed is None else whole_number("seed", seed, 0)
+        self.source_vocabulary_size, self.target_vocabulary_size = settings.sizes
+        self.max_length = settings.max_length
+        self._decoder_dim = settings.of_decoder("hidden_dim")
         self._make_embeddings()
         self._make_stacks()
         self.build()
 
     def _make_embeddings(self) -> None:
-        tied = self.tie_embeddings
+        width, sizes, tied = self.settings.hidden_dim, self.settings.sizes, self.settings.tie_embeddings
         if tied == "all":
-            self.source_embedding = self._embedding("embedding", self.source_vocabulary_size)
+            self.source_embedding = self._embedding("embedding", sizes[0], width)
             self.target_embedding = self.output_embedding = self.source_embedding
         else:
-            self.source_embedding = self._embedding("source_embedding", self.source_vocabulary_size)
-            self.target_embedding = self._embedding("target_embedding", self.target_vocabulary_size)
+            self.source_embedding = self._embedding("source_embedding", sizes[0], width)
+            self.target_embedding = self._embedding("target_embedding", sizes[1], self._decoder_dim)
             self.output_embedding = self.target_embedding
             if tied == "none":
-                self.output_embedding = self._embedding("output_embedding", self.target_vocabulary_size)
-        self.source_positions = self._positions("source_positions")
-        self.target_positions = self._positions("target_positions")
+                self.output_embedding = self._embedding("output_embedding", sizes[1], self._decoder_dim)
+        keywords = self.settings.position_keywords()
+        self.source_positions = PositionalEncoding(**keywords, **self._own("source_positions"))
+        self.target_positions = PositionalEncoding(**keywords, **self._own("target_positions"))
 
-    def _embedding(self, name: str, vocabulary_size: int) -> TokenEmbedding:
-        seed = child_seed(self.seed, name)
-        return TokenEmbedding(vocabulary_size, self.hidden_dim, seed=seed, dtype=self.dtype_policy, name=name)
-
-    def _positions(self, name: str) -> PositionalEncoding:
-        return PositionalEncoding(
-            self.positions,
-            max_length=self.max_length,
-            dropout=self.dropout,
-            seed=child_seed(self.seed, name),
-            dtype=self.dtype_policy,
-            name=name,
-        )
+    def _embedding(self, name: str, vocabulary_size: int, width: int) -> TokenEmbedding:
+        return TokenEmbedding(vocabulary_size, width, **self._own(name))
 
     def _make_stacks(self) -> None:
-        settings: dict[str, Any] = {
-            "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "intermediate_dim": self.intermediate_dim,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "activation_dropout": self.activation_dropout,
-            "activation": self.activation,
-            "norm": "post" if self.norm == "deep" else self.norm,
-            "epsilon": self.epsilon,
-            "dtype": self.dtype_policy,
-        }
-        scales: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-        if self.norm == "deep":
-            scales = deep_norm(self.num_layers, self.num_layers)
-        self.encoder = Encoder(**settings, **scales[0], seed=child_seed(self.seed, "encoder"), name="encoder")
-        self.decoder = Decoder(**settings, **scales[1], seed=child_seed(self.seed, "decoder"), name="decoder")
+        encoder, decoder = self.settings.stack_keywords()
+        self.encoder = Encoder(**encoder, **self._own("encoder"))
+        self.decoder = Decoder(**decoder, **self._own("decoder"))
+
+    def _own(self, name: str) -> dict[str, Any]:
+        """What each part has for itself."""
+        return {"seed": child_seed(self.settings.seed, name), "dtype": self.dtype_policy, "name": name}
 
     def build(self, input_shape: Any = None) -> None:
         if self.built:
             return
-        states_shape = (None, None, self.hidden_dim)
+        source_shape, target_shape = (None, None, self.settings.hidden_dim), (None, None, self._decoder_dim)
         for embedding in (self.source_embedding, self.target_embedding, self.output_embedding):
             if not embedding.built:
                 embedding.build((None, None))
-        self.source_positions.build(states_shape)
-        self.target_positions.build(states_shape)
-        self.encoder.build(states_shape)
-        self.decoder.build(states_shape, states_shape)
+        self.source_positions.build(source_shape)
+        self.target_positions.build(target_shape)
+        self.encoder.build(source_shape)
+        self.decoder.build(target_shape, source_shape)
 
     def get_build_config(self) -> None:
         """Nothing: the constructor builds."""
@@ -280,7 +293,7 @@ class Transformer(keras.Model):
             num_hypotheses: The number K, an integer or an integer scalar tensor.
 
         Returns:
-            The cache: `hypotheses`, whose tensors `[B, K, H, t, d]` grow along axis -2 from t = 0 and are to
+            The cache: `hypotheses`, whose tensors `[B, K, G, t, d]` grow along axis -2 from t = 0 and are to
             be reordered along K as hypotheses are, and `shared`, whose tensors belong to a sentence and stay.
         """
         states = memory["states"]
@@ -303,10 +316,10 @@ class Transformer(keras.Model):
         past, shared = cache["hypotheses"], cache["shared"]
         position = ops.shape(past[0]["key"])[-2]
         # To the encoding, the hypotheses, all at one position, are B*K sequences of length 1.
-        embedded = ops.reshape(self.target_embedding(ids), (-1, 1, self.hidden_dim))
+        embedded = ops.reshape(self.target_embedding(ids), (-1, 1, self._decoder_dim))
         placed = self.target_positions(embedded, start=position, training=False)
         states, _, past = self.decoder.forward(
-            ops.reshape(placed, (*ops.shape(ids), self.hidden_dim)),
+            ops.reshape(placed, (*ops.shape(ids), self._decoder_dim)),
             shared["memory_heads"],
             None,
             shared["mask"],
@@ -336,24 +349,4 @@ class Transformer(keras.Model):
         }
 
     def get_config(self) -> dict[str, Any]:
-        one_vocabulary = self.vocabulary_size is not None
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "source_vocabulary_size": None if one_vocabulary else self.source_vocabulary_size,
-            "target_vocabulary_size": None if one_vocabulary else self.target_vocabulary_size,
-            "num_layers": self.num_layers,
-            "hidden_dim": self.hidden_dim,
-            "intermediate_dim": self.intermediate_dim,
-            "num_heads": self.num_heads,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "activation_dropout": self.activation_dropout,
-            "activation": self.activation,
-            "norm": self.norm,
-            "positions": self.positions,
-            "max_length": self.max_length,
-            "tie_embeddings": self.tie_embeddings,
-            "epsilon": self.epsilon,
-            "seed": self.seed,
-        }
+        return {**super().get_config(), **asdict(self.settings)}

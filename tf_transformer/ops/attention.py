@@ -69,6 +69,8 @@ def dot_product_attention(
     value: Tensor,
     mask: Tensor | None = None,
     dropout: Callable[[Tensor], Tensor] | None = None,
+    penalties: Tensor | None = None,
+    between: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Attends: `softmax(Q K^T / sqrt(d)) V` ("Attention Is All You Need", Vaswani et al., 2017, equation 1).
 
@@ -77,18 +79,28 @@ def dot_product_attention(
 
     Args:
         query: Tensor `[..., H, T, d]`.
-        key: Tensor `[..., H, S, d]`.
-        value: Tensor `[..., H, S, e]`; its width may differ from that of the keys.
+        key: Tensor `[..., G, S, d]`. G is H, or fewer, and then H / G heads of the queries share each ("GQA:
+            Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints", Ainslie et al.,
+            2023).
+        value: Tensor `[..., G, S, e]`; its width may differ from that of the keys.
         mask: Boolean tensor broadcastable to `[..., H, T, S]`, True = may attend; or None for "everywhere".
         dropout: Applied to the weights on their way to the values, never to the weights that are returned.
+        penalties: Float32 tensor broadcastable to `[..., H, T, S]` that is taken from the scores, or None.
+        between: Vectors `[T, S, d]` that are added to the keys, and vectors `[T, S, e]` that are added to the
+            values, as each query sees them (Shaw et al., 2018, equations 3 and 4); or None.
 
     Returns:
         The outputs `[..., H, T, e]` in the dtype of `value` and the weights `[..., H, T, S]` in float32.
     """
     axes = list(range(len(key.shape)))
     axes[-2:] = axes[:-3:-1]
-    scores = ops.matmul(query * (key.shape[-1] ** -0.5), ops.transpose(key, axes))
+    query = query * (key.shape[-1] ** -0.5)
+    scores = _heads_by_groups(query, ops.transpose(key, axes))
+    if between is not None:
+        scores = scores + _rows_by_matrices(query, ops.transpose(between[0], (0, 2, 1)))
     scores = ops.cast(scores, "float32")  # [..., H, T, S]
+    if penalties is not None:
+        scores = scores - penalties
     if mask is not None:
         # A selection, not a sum: adding a broadcast [1, 1, T, T] bias has no fast kernel on the CPU.
         scores = ops.where(mask, scores, _MASKED_SCORE)
@@ -97,4 +109,27 @@ def dot_product_attention(
     used = ops.cast(weights, keras.backend.standardize_dtype(value.dtype))
     if dropout is not None:
         used = dropout(used)
-    return ops.matmul(used, value), weights
+    outputs = _heads_by_groups(used, value)
+    if between is not None:
+        outputs = outputs + _rows_by_matrices(used, between[1])
+    return outputs, weights
+
+
+def _heads_by_groups(heads: Tensor, groups: Tensor) -> Tensor:
+    """`[..., H, T, x]` by `[..., G, x, y]` to `[..., H, T, y]`, where H / G heads share a matrix."""
+    if heads.shape[-3] == groups.shape[-3]:
+        return ops.matmul(heads, groups)
+    *leading, num_heads, length, width = ops.shape(heads)
+    num_groups = groups.shape[-3]
+    # Heads that share keys are more queries of theirs: nothing is repeated.
+    wide = ops.reshape(heads, (*leading, num_groups, num_heads // num_groups * length, width))
+    products = ops.matmul(wide, groups)  # [..., G, H/G * T, y]
+    return ops.reshape(products, (*leading, num_heads, length, ops.shape(groups)[-1]))
+
+
+def _rows_by_matrices(rows: Tensor, matrices: Tensor) -> Tensor:
+    """`[..., T, x]` by one matrix a row, `[T, x, y]`, to `[..., T, y]`."""
+    *leading, length, width = ops.shape(rows)
+    flat = ops.transpose(ops.reshape(rows, (-1, length, width)), (1, 0, 2))  # [T, N, x]
+    products = ops.transpose(ops.matmul(flat, matrices), (1, 0, 2))  # [N, T, y]
+    return ops.reshape(products, (*leading, length, ops.shape(matrices)[-1]))
