@@ -16,7 +16,7 @@ from tf_transformer.callbacks.advance import Advance
 from tf_transformer.data.batching import Batch
 from tf_transformer.errors import RunError
 from tf_transformer.memory import ProcessMemory
-from tf_transformer.recipe.schema import Model
+from tf_transformer.recipe import Model
 from tf_transformer.run_folder import RunFolder
 
 MIB = 2**20

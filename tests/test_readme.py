@@ -58,9 +58,10 @@ def test_links_lead_somewhere() -> None:
 
 def test_the_recipe_of_the_readme_is_valid() -> None:
     yaml = pytest.importorskip("yaml")
-    from tf_transformer.recipe.schema import Recipe
+    from tf_transformer.recipe import TranslateRecipe
 
-    recipe = Recipe.model_validate(yaml.safe_load(block("yaml", "task:")), context={"check_files": False})
+    values = yaml.safe_load(block("yaml", "task:"))
+    recipe = TranslateRecipe.model_validate(values, context={"check_files": False})
     assert recipe.data.dev_fraction == 0.05
 
 

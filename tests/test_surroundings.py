@@ -12,12 +12,12 @@ from surroundings import SmallDisk, permissions_count
 
 from tf_transformer.callbacks.records import Records
 from tf_transformer.callbacks.state import TrainingState
-from tf_transformer.callbacks.tensorboard import TRAINING_TAGS, TensorBoardEvents
+from tf_transformer.callbacks.tensorboard import TensorBoardEvents
 from tf_transformer.callbacks.validation import Outcome, Sample
 from tf_transformer.checkpoints import CheckpointStore, Index, step_name
 from tf_transformer.cli import main
 from tf_transformer.errors import ProjectError
-from tf_transformer.recipe import load_recipe, replaced, with_files
+from tf_transformer.recipe import load_recipe, with_files
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Preprocessor
 
@@ -52,12 +52,13 @@ OUTCOME = Outcome({"val_bleu": 7.0}, [Sample("a" * 999, "b", "c")])
 
 
 def other_recipe(run: RunFolder) -> None:
-    run.write_recipe(replaced(run.recipe(), "training", steps=7))
+    run.write_recipe(run.recipe().replaced("training", steps=7))
 
 
 def tensorboard(run: RunFolder) -> None:
     TensorBoardEvents(TrainingState(step=7), run.tensorboard).on_validation(
-        dict.fromkeys(TRAINING_TAGS, 1.0), OUTCOME
+        {"gradient_norm": 1.0, "skipped_updates": 0, "target_padding": 0.5, "target_tokens_per_second": 7.0},
+        OUTCOME,
     )
 
 

@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer.losses import smoothed_cross_entropy
+from tf_transformer.models import Transformer
 from tf_transformer.schedules import WarmupInverseSqrt
-from tf_transformer.training_step import INTERVAL_SUMS, TrainingModel
+from tf_transformer.training_step import TrainingModel
 
 VOCABULARY = 5
 INFINITE = 7
@@ -20,6 +21,9 @@ ADAM = {"learning_rate": 0.1, "beta_1": 0.9, "beta_2": 0.98}
 
 class Toy(keras.Model):
     """The same logits everywhere: its only weight, one number a class."""
+
+    COUNTS = Transformer.COUNTS
+    counts = Transformer.counts
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +36,7 @@ class Toy(keras.Model):
         shape = tf.concat([tf.shape(inputs["target_ids"]), [VOCABULARY]], 0)
         return tf.broadcast_to(logits, shape)
 
-    def token_losses(
+    def losses(
         self,
         inputs: dict[str, tf.Tensor],
         labels: tf.Tensor,
@@ -147,7 +151,6 @@ def test_sums_of_an_interval_by_hand() -> None:
     model.train_step(batch([[0, 0]]))
     model.train_step(batch([[2]]))  # gradient 0.2 0.2 -0.8 0.2 0.2
     sums = model.interval()
-    assert set(sums) == set(INTERVAL_SUMS)
     assert sums.pop("loss_sum") == pytest.approx(6 * math.log(5))
     assert sums.pop("gradient_norm_sum") == pytest.approx(math.sqrt(0.48) + math.sqrt(0.8))
     assert sums == {

@@ -56,7 +56,7 @@ def short_run(reversal: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def spoilt(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes the loss of some updates NaN, or their gradient infinite: calls from one number up to another."""
-    token_losses = Transformer.token_losses
+    usual = Transformer.losses
 
     @tf.custom_gradient
     def steep(losses: tf.Tensor, factor: tf.Tensor) -> Any:
@@ -68,12 +68,12 @@ def spoilt(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         def losses(*arguments: Any, **options: Any) -> tf.Tensor:
             call = calls.assign_add(1)
             bad = (call > first) & (call <= last)
-            values = token_losses(*arguments, **options)
+            values = usual(*arguments, **options)
             if only_gradient:
                 return steep(values, tf.where(bad, np.inf, 1.0))
             return values * tf.where(bad, np.nan, 1.0)
 
-        monkeypatch.setattr(Transformer, "token_losses", losses)
+        monkeypatch.setattr(Transformer, "losses", losses)
 
     return spoil
 

@@ -12,8 +12,7 @@ from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.pipeline import Position, training_dataset
 from tf_transformer.errors import RunError
 from tf_transformer.memory import Memory, device_memory, in_gib
-from tf_transformer.recipe import Recipe
-from tf_transformer.recipe.schema import Model
+from tf_transformer.recipe import Model, TranslateRecipe
 from tf_transformer.text import Preprocessor
 from tf_transformer.training_step import TrainingModel
 
@@ -134,7 +133,7 @@ class _Search:
 
 
 def find_batch_tokens(
-    recipe: Recipe,
+    recipe: TranslateRecipe,
     model: TrainingModel,
     encoded: EncodedCorpus,
     weights: Sequence[float],

@@ -12,7 +12,7 @@ from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, Index
 from tf_transformer.errors import RunError
 from tf_transformer.precision import choose_precision
-from tf_transformer.recipe import Change, Changes, Recipe, compare_recipes, replaced
+from tf_transformer.recipe import Change, Changes, Recipe, compare_recipes
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Preprocessor
 
@@ -94,8 +94,8 @@ def begin(
     if note is not None:
         events.append(("broken index", note))
     old = folder.recipe()
-    if recipe.training.batch_tokens == "auto":
-        recipe = replaced(recipe, "training", batch_tokens=old.training.batch_tokens)
+    if recipe.training.budget == "auto" and recipe.task == old.task:
+        recipe = recipe.replaced("training", **{recipe.training.BUDGET: old.training.budget})
     changes = _weighed(folder, old, recipe, reset)
     events += [("recipe changed", str(change)) for change in changes.logged]
     if (why := _other_measure(old, recipe, changes)) is not None:
@@ -107,7 +107,7 @@ def begin(
     for event, detail in events:
         say(f"changed midway: {detail}" if event == "recipe changed" else detail)
     if recipe.training.precision == "auto":
-        recipe = replaced(recipe, "training", precision=old.training.precision)
+        recipe = recipe.replaced("training", precision=old.training.precision)
     return Beginning(folder, store, recipe, checkpoint, preprocessor, events, index if note else None)
 
 
@@ -153,7 +153,7 @@ def _with_precision(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
         return recipe
     choice = choose_precision()
     say(f"precision {choice.policy}: {choice.reason}")
-    return replaced(recipe, "training", precision=choice.policy)
+    return recipe.replaced("training", precision=choice.policy)
 
 
 def _is_altered_text(change: Change) -> bool:

@@ -13,7 +13,7 @@ from tf_transformer.callbacks.validation import Measure
 from tf_transformer.checkpoints import AVERAGE, CheckpointStore
 from tf_transformer.errors import RunError, counted
 from tf_transformer.evaluation import translate_and_score
-from tf_transformer.recipe import Recipe
+from tf_transformer.recipe import TranslateRecipe
 from tf_transformer.results import final_results
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks.translate import Translator
@@ -33,7 +33,7 @@ class Closing:
     def __init__(
         self,
         folder: RunFolder,
-        recipe: Recipe,
+        recipe: TranslateRecipe,
         store: CheckpointStore,
         task: Translator,
         say: Callable[[str], None],

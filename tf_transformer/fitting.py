@@ -27,7 +27,7 @@ from tf_transformer.checkpoints import Checkpoint, CheckpointStore, step_name
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.pipeline import Plan, Position, training_dataset
 from tf_transformer.errors import RunError
-from tf_transformer.recipe import Recipe, dump_recipe
+from tf_transformer.recipe import TranslateRecipe, dump_recipe
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks.translate import Translator
 from tf_transformer.training_step import AdjustableRate, TrainingModel
@@ -55,7 +55,7 @@ class Fitting:
     """
 
     folder: RunFolder
-    recipe: Recipe
+    recipe: TranslateRecipe
     store: CheckpointStore
     state: TrainingState
     terminal: Terminal

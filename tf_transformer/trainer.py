@@ -26,7 +26,7 @@ from tf_transformer.closing import Closing
 from tf_transformer.data.encoding import EncodedCorpus, token_warnings
 from tf_transformer.errors import RunError, counted
 from tf_transformer.fitting import Fitting
-from tf_transformer.recipe import Recipe, recipe_digest, replaced
+from tf_transformer.recipe import Recipe, TranslateRecipe, recipe_digest
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Preprocessor
 from tf_transformer.training_step import TrainingModel
@@ -64,6 +64,7 @@ def train(
         if fresh:
             folder.move_aside()
         with folder.lock():
+            assert isinstance(recipe, TranslateRecipe)  # there is no other yet
             return _Training(folder, recipe, frozenset(reset), quiet).run()
     except OSError as error:
         raise RunError(
@@ -75,13 +76,16 @@ def train(
 class _Training:
     """One call of ``train``: what it reads and builds, in order."""
 
-    def __init__(self, folder: RunFolder, recipe: Recipe, reset: frozenset[Reset], quiet: bool) -> None:
+    def __init__(
+        self, folder: RunFolder, recipe: TranslateRecipe, reset: frozenset[Reset], quiet: bool
+    ) -> None:
         self.folder = folder
         self.reset = reset
         self.state = TrainingState()
         self.store = CheckpointStore(folder.checkpoints)
         self.terminal = Terminal(self.state, quiet=quiet)
         self.beginning = begin(folder, recipe, self.store, self.terminal.say, reset)
+        assert isinstance(self.beginning.recipe, TranslateRecipe)
         self.recipe = self.beginning.recipe
 
     def run(self) -> int:
@@ -142,7 +146,7 @@ class _Training:
         del trained
         gc.collect()  # before the model that is trained takes its place
         self.terminal.say(f"batch_tokens {choice.tokens:,}: {choice.reason}")
-        self.recipe = replaced(self.recipe, "training", batch_tokens=choice.tokens)
+        self.recipe = self.recipe.replaced("training", batch_tokens=choice.tokens)
         self.beginning = replace(self.beginning, recipe=self.recipe)
 
     def _training_model(self, preprocessor: Preprocessor, batches: int | None = None) -> tuple[Any, Any]:

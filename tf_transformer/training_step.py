@@ -1,7 +1,8 @@
 """One optimizer update: what ``fit`` runs for each batch of a recipe's training.
 
-The loss of an update is the sum over its real target tokens divided by their number. An update whose
-loss or gradient is not finite, or that has no real token, changes nothing and is counted.
+The loss of an update is the sum over what the model counts first (real target tokens, or examples) divided by
+their number. An update whose loss or gradient is not finite, or that has none of them, changes nothing and is
+counted.
 """
 
 from typing import Any
@@ -10,18 +11,6 @@ import keras
 import tensorflow as tf
 
 from tf_transformer.moving_average import MovingAverage
-
-INTERVAL_SUMS = {
-    "loss_sum": "float64",
-    "target_tokens": "int64",
-    "source_tokens": "int64",
-    "target_positions": "int64",
-    "source_positions": "int64",
-    "gradient_norm_sum": "float64",
-    "updates": "int64",
-    "skipped": "int64",
-}
-"""Sums since the last validation, as variables: they are part of a checkpoint."""
 
 
 class AdjustableRate(keras.optimizers.schedules.LearningRateSchedule):
@@ -52,7 +41,7 @@ class TrainingModel(keras.Model):
     """A model and its training step, for ``compile(optimizer=…)`` and ``fit``.
 
     Args:
-        model: A model with ``token_losses`` like that of `Transformer`.
+        model: A model with ``losses``, ``counts`` and ``COUNTS`` like those of `Transformer`.
         label_smoothing: Probability mass moved from the label to all other classes.
         r_drop: Weight of the disagreement of two passes with other dropouts, part of the loss then; None for
             one pass.
@@ -78,9 +67,13 @@ class TrainingModel(keras.Model):
         self.r_drop = r_drop
         self.loss_chunk = loss_chunk
         self.average = None if ema is None else MovingAverage(model, ema)
+        # Sums since the last validation, as variables: they are part of a checkpoint.
+        kinds = {"loss_sum": "float64", "gradient_norm_sum": "float64"}
         self.sums = {
-            name: self.add_weight(name=name, shape=(), dtype=dtype, initializer="zeros", trainable=False)
-            for name, dtype in INTERVAL_SUMS.items()
+            name: self.add_weight(
+                name=name, shape=(), dtype=kinds.get(name, "int64"), initializer="zeros", trainable=False
+            )
+            for name in ("loss_sum", *model.COUNTS, "gradient_norm_sum", "updates", "skipped")
         }
         self.rate_factor = self.add_weight(
             name="rate_factor", shape=(), dtype="float32", initializer="ones", trainable=False
@@ -95,6 +88,17 @@ class TrainingModel(keras.Model):
         return AdjustableRate(schedule, self.rate_factor, self.rate_start)
 
     @property
+    def loss_options(self) -> dict[str, Any]:
+        """What ``losses`` of the model is asked for beside."""
+        options = {"r_drop": self.r_drop, "chunk": self.loss_chunk}
+        return {name: value for name, value in options.items() if value is not None}
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """What the model counts in a batch; the first is what the losses of an update are divided by."""
+        return tuple(self.model.COUNTS)
+
+    @property
     def answering(self) -> Any:
         """What is validated and answers, by its `weights`: the moving average, or the model itself."""
         return self.average or self.model
@@ -105,16 +109,12 @@ class TrainingModel(keras.Model):
     def train_step(self, data: tuple[dict[str, tf.Tensor], tf.Tensor]) -> dict[str, tf.Tensor]:
         """Runs one update; returns ``{"loss": mean loss of this update}``."""
         inputs, labels = data
-        num_tokens = tf.math.count_nonzero(labels)
-        divisor = tf.cast(tf.maximum(num_tokens, 1), tf.float32)
+        counts = {name: tf.cast(n, tf.int64) for name, n in self.model.counts(inputs, labels).items()}
+        number = counts[self.counted[0]]
+        divisor = tf.cast(tf.maximum(number, 1), tf.float32)
         with tf.GradientTape() as tape:
-            losses = self.model.token_losses(
-                inputs,
-                labels,
-                self.label_smoothing,
-                training=True,
-                r_drop=self.r_drop,
-                chunk=self.loss_chunk,
+            losses = self.model.losses(
+                inputs, labels, self.label_smoothing, training=True, **self.loss_options
             )
             loss = tf.reduce_sum(losses) / divisor
             scaled_loss = self.optimizer.scale_loss(loss)
@@ -123,21 +123,21 @@ class TrainingModel(keras.Model):
         # Read before the update, which may change it.
         scale = tf.convert_to_tensor(self.optimizer.scale_loss(1.0), tf.float32)
         before = tf.identity(self.optimizer.iterations)
-        self._apply(gradients, loss, norm, num_tokens)
+        self._apply(gradients, loss, norm, number)
         taken = tf.cast(tf.identity(self.optimizer.iterations) - before, tf.int64)
         if self.average is not None:
             self.average.update(self.optimizer.iterations, taken)
-        self._count(inputs, labels, loss, norm / scale, num_tokens, taken)
+        self._count(counts, loss, norm / scale, taken)
         return {"loss": loss, "taken": taken}
 
-    def _apply(self, gradients: list[Any], loss: tf.Tensor, norm: tf.Tensor, num_tokens: tf.Tensor) -> None:
+    def _apply(self, gradients: list[Any], loss: tf.Tensor, norm: tf.Tensor, number: tf.Tensor) -> None:
         finite_loss, finite_norm = tf.math.is_finite(loss), tf.math.is_finite(norm)
         if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
             # It looks at the gradients itself, and lowers its scale when they overflow. A loss that is not
             # finite is so at any scale.
-            sound = (num_tokens > 0) & finite_loss
+            sound = (number > 0) & finite_loss
         else:
-            sound = (num_tokens > 0) & finite_loss & finite_norm
+            sound = (number > 0) & finite_loss & finite_norm
         variables = self.model.trainable_variables
         if not self.optimizer.built:
             self.optimizer.build(variables)
@@ -149,27 +149,14 @@ class TrainingModel(keras.Model):
         tf.cond(sound, update, lambda: tf.constant(False))
 
     def _count(
-        self,
-        inputs: dict[str, tf.Tensor],
-        labels: tf.Tensor,
-        loss: tf.Tensor,
-        norm: tf.Tensor,
-        num_tokens: tf.Tensor,
-        taken: tf.Tensor,
+        self, counts: dict[str, tf.Tensor], loss: tf.Tensor, norm: tf.Tensor, taken: tf.Tensor
     ) -> None:
-        source = inputs["source_ids"]
-        counts = {
-            "target_tokens": num_tokens * taken,
-            "source_tokens": tf.math.count_nonzero(source) * taken,
-            "target_positions": tf.size(labels, out_type=tf.int64) * taken,
-            "source_positions": tf.size(source, out_type=tf.int64) * taken,
-            "updates": taken,
-            "skipped": 1 - taken,
-        }
         for name, count in counts.items():
-            self.sums[name].assign_add(count)
+            self.sums[name].assign_add(count * taken)
+        self.sums["updates"].assign_add(taken)
+        self.sums["skipped"].assign_add(1 - taken)
         # A skipped update may hold NaN: choosing zero, not multiplying by it, keeps the sums clean.
-        total = tf.cast(loss, tf.float64) * tf.cast(num_tokens, tf.float64)
+        total = tf.cast(loss, tf.float64) * tf.cast(counts[self.counted[0]], tf.float64)
         for name, value in (("loss_sum", total), ("gradient_norm_sum", tf.cast(norm, tf.float64))):
             self.sums[name].assign_add(tf.where(taken > 0, value, tf.zeros_like(value)))
 

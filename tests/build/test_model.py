@@ -9,8 +9,7 @@ import pytest
 
 from tf_transformer.build.model import build_optimizer, build_schedule, build_transformer, build_translator
 from tf_transformer.errors import RecipeError
-from tf_transformer.recipe import Recipe, load_recipe
-from tf_transformer.recipe.schema import Optimizer
+from tf_transformer.recipe import Optimizer, Recipe, load_recipe
 from tf_transformer.text import Preprocessor
 
 SMALL = (

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import keras
 import pytest
 
-from tf_transformer.training_step import INTERVAL_SUMS
+from tf_transformer.models import Transformer
 
 
 class Training:
@@ -14,7 +14,9 @@ class Training:
     def __init__(self) -> None:
         self.stop_training = False
         self.average = None
-        self.sums = dict.fromkeys(INTERVAL_SUMS, 0.0)
+        self.counted = Transformer.COUNTS
+        names = ("loss_sum", *self.counted, "gradient_norm_sum", "updates", "skipped")
+        self.sums = dict.fromkeys(names, 0.0)
         iterations = keras.Variable(0, dtype="int64", name="iterations")
         self.optimizer = SimpleNamespace(iterations=iterations, learning_rate=0.25, variables=[iterations])
         self.model = SimpleNamespace(weights=[keras.Variable([1.0, 2.0], name="kernel")])

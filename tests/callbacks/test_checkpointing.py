@@ -18,7 +18,7 @@ from tf_transformer.callbacks.checkpointing import (
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import CheckpointStore, step_name
 from tf_transformer.models import Transformer
-from tf_transformer.recipe.schema import Optimizer
+from tf_transformer.recipe import Optimizer
 from tf_transformer.training_step import TrainingModel
 
 

@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tf_transformer.build.data import build_preprocessor, read_text
     from tf_transformer.build.model import build_transformer
     from tf_transformer.checkpoints import CheckpointStore, Index, step_name
-    from tf_transformer.recipe import load_recipe, replaced, with_files
+    from tf_transformer.recipe import load_recipe, with_files
     from tf_transformer.run_folder import RunFolder
 
     folder = tmp_path_factory.mktemp("cli")
@@ -42,7 +42,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     preprocessor.save(run.tokenizer)
     store = CheckpointStore(run.checkpoints)
     for step, bleu in ((5, 3.0), (10, 2.0)):
-        seeded = replaced(recipe, "training", seed=step)
+        seeded = recipe.replaced("training", seed=step)
         weights = {v.path: v.numpy() for v in build_transformer(seeded, preprocessor, "float32").weights}
         store.write(step_name(step), weights, {}, {"step": step})
         run.append_metrics({"step": step, "val_bleu": bleu, "val_loss": 1 / step})

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from tf_transformer.cli import answers, exports, main, training
 from tf_transformer.cli.texts import _write
 from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
-from tf_transformer.recipe import Decoding, Training
+from tf_transformer.recipe.translate import TranslateDecoding, TranslateTraining
 
 Captured = pytest.CaptureFixture[str]
 
@@ -95,12 +95,12 @@ def test_the_bounds_of_the_search_are_the_recipes() -> None:
         ("max_length_margin", LONGEST_ANSWER),
         ("length_penalty", 100),
     ):
-        assert getattr(Decoding(**{name: most}), name) == most
+        assert getattr(TranslateDecoding(**{name: most}), name) == most
         with pytest.raises(ValidationError, match=f"less than or equal to {most}"):
-            Decoding(**{name: most + 1})
-    assert Training(keep=training.MOST_KEPT).keep == training.MOST_KEPT
+            TranslateDecoding(**{name: most + 1})
+    assert TranslateTraining(keep=training.MOST_KEPT).keep == training.MOST_KEPT
     with pytest.raises(ValidationError, match="less than or equal to 1000"):
-        Training(keep=training.MOST_KEPT + 1)
+        TranslateTraining(keep=training.MOST_KEPT + 1)
 
 
 def test_quiet_keeps_the_notes_of_a_recipe_back(capsys: Captured) -> None:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tf_transformer.data.batching import Batch, BatchPlan
 from tf_transformer.presets import GREATEST_WEIGHT
-from tf_transformer.recipe.entries import TrainFiles
+from tf_transformer.recipe.parallel_entries import TrainFiles
 
 
 def _like_captions(rows: int = 11_003) -> dict[str, np.ndarray]:

@@ -8,9 +8,10 @@ from pydantic import ValidationError
 
 from tf_transformer.data.tables import table_kind
 from tf_transformer.errors import DataError, RecipeError
-from tf_transformer.recipe import TrainFiles, load_recipe
+from tf_transformer.recipe import load_recipe
 from tf_transformer.recipe.faults import number
 from tf_transformer.recipe.fields import TABLE_ENDINGS
+from tf_transformer.recipe.parallel_entries import TrainFiles
 
 
 def faults(lines: str, *overrides: str) -> list[str]:
@@ -97,7 +98,7 @@ def test_what_follows_from_a_fault_is_not_told(
         ("decoding.beam_size", "nearest valid key is decoding.beam"),
         ("training.schedule.warmup", "nearest valid key is training.schedule.warmup_steps"),
         ("text.vocab_size", "nearest valid key is text.vocabulary_size"),
-        ("evaluation.zebra", "valid keys here are tokenize, beam, samples"),
+        ("evaluation.zebra", "valid keys here are samples, tokenize, beam"),
         (
             "training.optimizer.momentum",
             "valid keys here are name, beta_1, beta_2, epsilon, weight_decay, clip_norm",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tf_transformer.recipe import Recipe, compare_recipes, load_recipe, replaced, with_files
+from tf_transformer.recipe import Recipe, TranslateRecipe, compare_recipes, load_recipe, with_files
 from tf_transformer.recipe.keys import schema_keys, schema_path
 
 FILES = "data.test={source: dev.en, target: dev.de}"
@@ -133,7 +133,7 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
 
 
 def test_every_key_of_the_schema_has_its_class() -> None:
-    paths = {key.path for key in schema_keys()}
+    paths = {key.path for key in schema_keys(TranslateRecipe)}
     holding_values = {path for path in paths if not any(other[:-1] == path for other in paths)}
     assert {".".join(path) for path in holding_values} == set(KEYS)
 
@@ -145,7 +145,9 @@ def test_a_change_of_each_key_means_what_its_class_says(folder: Path, key: str) 
     found = {"free": changes.free, "logged": changes.logged, "refused": changes.refused}
     strictest = next(name for name in ("refused", "logged", "free") if found[name])
     assert strictest == kind
-    assert key in {".".join(schema_path(tuple(change.key.split(".")))) for change in found[kind]} or (
+    assert key in {
+        ".".join(schema_path(tuple(change.key.split(".")), TranslateRecipe)) for change in found[kind]
+    } or (
         key.startswith("data.")  # a file is a change of what it holds, and lists and sets have places in them
     )
 
@@ -198,7 +200,7 @@ def test_data_that_was_moved_is_no_change_and_altered_data_is(folder: Path) -> N
 
 
 def test_auto_is_the_precision_that_the_run_has_chosen(folder: Path) -> None:
-    chosen = replaced(read(folder), "training", precision="mixed_bfloat16")
+    chosen = read(folder).replaced("training", precision="mixed_bfloat16")
     assert compare_recipes(chosen, read(folder)).refused == []
     (change,) = compare_recipes(chosen, read(folder, "training.precision=float32")).refused
     assert str(change) == "training.precision: mixed_bfloat16 in the run, float32 now"

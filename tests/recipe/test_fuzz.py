@@ -11,7 +11,14 @@ import pytest
 import yaml
 
 from tf_transformer.errors import RecipeError
-from tf_transformer.recipe import Recipe, commented_recipe, dump_recipe, load_recipe, recipe_digest
+from tf_transformer.recipe import (
+    Recipe,
+    TranslateRecipe,
+    commented_recipe,
+    dump_recipe,
+    load_recipe,
+    recipe_digest,
+)
 from tf_transformer.recipe.keys import schema_keys
 
 VALUES = (
@@ -49,7 +56,7 @@ VALUES = (
     "~",
     '"\\0"',
 )
-KEYS = [".".join(key.path) for key in schema_keys()]
+KEYS = [".".join(key.path) for key in schema_keys(TranslateRecipe)]
 
 
 RECIPE = commented_recipe()

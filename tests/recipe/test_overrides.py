@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tf_transformer.errors import RecipeError
-from tf_transformer.recipe import load_recipe, short_overrides
+from tf_transformer.recipe import TranslateRecipe, load_recipe, short_overrides
 from tf_transformer.recipe.overrides import OverrideFault, apply_override
 
 
@@ -109,8 +109,8 @@ def test_later_overrides_win(folder: Path) -> None:
     ],
 )
 def test_short_form(overrides: list[str], short: str) -> None:
-    assert short_overrides(overrides) == short
+    assert short_overrides(overrides, TranslateRecipe) == short
 
 
 def test_short_form_with_letters_that_no_folder_should_have_carries_a_digest() -> None:
-    assert short_overrides(["data.train.source=a/b.txt"]) == "train.source=a_b.txt-47a3227b"
+    assert short_overrides(["data.train.source=a/b.txt"], TranslateRecipe) == "train.source=a_b.txt-47a3227b"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tf_transformer.errors import RecipeError
-from tf_transformer.recipe import load_recipe, warnings_of
+from tf_transformer.recipe import load_recipe
 
 LIST = "data.dev=[{table: dev.tsv}, {source: dev.en, target: dev.de}]"
 
@@ -137,13 +137,13 @@ def test_rules_are_told_together_with_faults_of_other_sections(folder: Path) -> 
     ],
 )  # fmt: skip
 def test_warnings(folder: Path, override: str, warning: str) -> None:
-    assert warning in warnings_of(load_recipe(Path("recipe.yaml"), [override]))
+    assert warning in load_recipe(Path("recipe.yaml"), [override]).warnings()
 
 
 def test_r_drop_without_dropout_is_warned_of(folder: Path) -> None:
     overrides = ["training.schedule.warmup_steps=7", "training.r_drop=5"]
-    assert warnings_of(load_recipe(Path("recipe.yaml"), overrides)) == []
-    assert warnings_of(load_recipe(Path("recipe.yaml"), [*overrides, "model.dropout=0"])) == [
+    assert [*load_recipe(Path("recipe.yaml"), overrides).warnings()] == []
+    assert [*load_recipe(Path("recipe.yaml"), [*overrides, "model.dropout=0"]).warnings()] == [
         "training.r_drop compares two dropouts, and there is none: all of model's are 0"
     ]
 
@@ -153,6 +153,6 @@ def test_short_limits_for_bytes_are_warned_of(folder: Path) -> None:
         Path("recipe.yaml"),
         ["text.tokenizer=bytes", "data.max_source_length=50", "training.schedule.warmup_steps=7"],
     )
-    assert warnings_of(recipe) == [
+    assert [*recipe.warnings()] == [
         "data.max_source_length and data.max_target_length count bytes here, and are under 100"
     ]

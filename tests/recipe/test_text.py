@@ -12,7 +12,7 @@ import yaml
 
 from tf_transformer.errors import RecipeError
 from tf_transformer.recipe import (
-    Recipe,
+    TranslateRecipe,
     commented_recipe,
     data_files,
     dump_recipe,
@@ -54,7 +54,7 @@ def test_a_resolved_recipe_is_read_back_as_it_was(folder: Path, overrides: list[
 def test_other_readers_of_yaml_see_the_same_values(folder: Path, overrides: list[str]) -> None:
     recipe = load_recipe(Path("recipe.yaml"), overrides)
     values: Any = yaml.safe_load(dump_recipe(recipe))
-    assert Recipe.model_validate(values) == recipe
+    assert TranslateRecipe.model_validate(values) == recipe
 
 
 def test_records_of_files(folder: Path) -> None:
@@ -114,7 +114,7 @@ def test_the_commented_recipe_is_a_recipe_of_defaults(folder: Path) -> None:
 
 def test_the_commented_recipe_explains_every_key() -> None:
     text = commented_recipe()
-    for key in schema_keys():
+    for key in schema_keys(TranslateRecipe):
         assert f"{key.path[-1]}:" in text
         help = " ".join((key.field.description or "").split())
         assert help in " ".join(text.replace("#", " ").split())
@@ -154,13 +154,13 @@ def test_the_json_schema_names_every_key_and_nothing_of_the_trainer() -> None:
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert schema["required"] == ["task", "data"]
     assert "files" not in schema["properties"] and "FileRecord" not in schema["$defs"]
-    assert schema["$defs"]["Model"]["properties"]["norm"]["enum"] == ["pre", "post", "deep"]
-    assert schema["$defs"]["Model"]["properties"]["norm"]["midway"] == "refused"
-    assert schema["$defs"]["Model"]["additionalProperties"] is False
+    assert schema["$defs"]["TranslateModel"]["properties"]["norm"]["enum"] == ["pre", "post", "deep"]
+    assert schema["$defs"]["TranslateModel"]["properties"]["norm"]["midway"] == "refused"
+    assert schema["$defs"]["TranslateModel"]["additionalProperties"] is False
 
 
 def test_every_key_has_help_of_one_sentence_or_two_and_a_mark() -> None:
-    for key in schema_keys():
+    for key in schema_keys(TranslateRecipe):
         help = key.field.description or ""
         assert 3 < len(help) < 110, key.path
         assert help[0].isupper() or help.startswith(("and ", "sacreBLEU")), key.path

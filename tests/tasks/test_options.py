@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
-from tf_transformer.recipe.schema import Decoding, Evaluation
+from tf_transformer.recipe.translate import TranslateDecoding, TranslateEvaluation
 from tf_transformer.tasks.options import SearchOptions, replace_options
 
 
@@ -60,9 +60,9 @@ def test_numbers_of_numpy_become_plain() -> None:
 @pytest.mark.parametrize(
     ("section", "key", "most"),
     [
-        (Decoding, "beam", MOST_HYPOTHESES),
-        (Evaluation, "beam", MOST_HYPOTHESES),
-        (Decoding, "max_length_margin", LONGEST_ANSWER),
+        (TranslateDecoding, "beam", MOST_HYPOTHESES),
+        (TranslateEvaluation, "beam", MOST_HYPOTHESES),
+        (TranslateDecoding, "max_length_margin", LONGEST_ANSWER),
     ],
 )
 def test_the_recipe_has_the_same_limits(section: type[BaseModel], key: str, most: int) -> None:

@@ -8,8 +8,10 @@ from tf_transformer.data.batching import BatchPlan
 from tf_transformer.data.cleaning import clean, overlap, split_by_hash
 from tf_transformer.data.pipeline import EncodedCorpus, encode, evaluation_batches, limit, merge
 from tf_transformer.data.sources import Corpus, read_parallel, read_table
-from tf_transformer.recipe.entries import EvaluationEntry, Table, TrainEntry
-from tf_transformer.recipe.schema import Data, Recipe, Text, Training
+from tf_transformer.recipe import Text, TranslateRecipe
+from tf_transformer.recipe.entries import Table
+from tf_transformer.recipe.parallel_entries import EvaluationEntry, TrainEntry
+from tf_transformer.recipe.translate import TranslateData, TranslateText, TranslateTraining
 from tf_transformer.text import Normalizer, Preprocessor, Tokenizer, import_tokenizer, train_tokenizer
 
 EVALUATION_POSITIONS = 4096
@@ -84,7 +86,7 @@ def build_normalizer(text: Text) -> Normalizer:
     return Normalizer(normal_form=None if form == "none" else form, lowercase=text.lowercase)
 
 
-def read_text(recipe: Recipe) -> TextData:
+def read_text(recipe: TranslateRecipe) -> TextData:
     """Reads and cleans all corpora of a recipe.
 
     Raises:
@@ -128,7 +130,7 @@ def read_entry(
     return clean(corpus, normalizer.normalize_texts, deduplicate=entry.deduplicate)
 
 
-def build_preprocessor(text: Text, corpora: Sequence[Corpus]) -> Preprocessor:
+def build_preprocessor(text: TranslateText, corpora: Sequence[Corpus]) -> Preprocessor:
     """Trains, or reads, the tokenizers that a recipe asks for.
 
     Raises:
@@ -145,7 +147,9 @@ def build_preprocessor(text: Text, corpora: Sequence[Corpus]) -> Preprocessor:
     return Preprocessor(tokenizers[0], None if text.shared else tokenizers[1], normalizer)
 
 
-def encode_training(corpora: Sequence[Corpus], preprocessor: Preprocessor, data: Data) -> EncodedCorpus:
+def encode_training(
+    corpora: Sequence[Corpus], preprocessor: Preprocessor, data: TranslateData
+) -> EncodedCorpus:
     """Training text as ids, within the recipe's limits of length.
 
     Raises:
@@ -154,7 +158,7 @@ def encode_training(corpora: Sequence[Corpus], preprocessor: Preprocessor, data:
     return limit(_encode(corpora, preprocessor), length_limits(data), data.on_long)
 
 
-def plan_batches(encoded: EncodedCorpus, training: Training, weights: Sequence[float]) -> BatchPlan:
+def plan_batches(encoded: EncodedCorpus, training: TranslateTraining, weights: Sequence[float]) -> BatchPlan:
     """Which pairs go together in which update.
 
     Args:
@@ -164,11 +168,11 @@ def plan_batches(encoded: EncodedCorpus, training: Training, weights: Sequence[f
     """
     tokens = training.batch_tokens
     if tokens == "auto":
-        tokens = Training.model_fields["batch_tokens"].default
+        tokens = TranslateTraining.model_fields["batch_tokens"].default
     return BatchPlan(encoded.lengths, tokens, seed=training.seed, corpora=encoded.corpora, weights=weights)
 
 
-def encode_evaluation(text: EvaluationText, preprocessor: Preprocessor, data: Data) -> EvaluationSet:
+def encode_evaluation(text: EvaluationText, preprocessor: Preprocessor, data: TranslateData) -> EvaluationSet:
     """A dev or test set as ids; a sentence over the limits is cut, never dropped."""
     encoded = limit(_encode(text.corpora, preprocessor), length_limits(data), "truncate")
     batches = evaluation_batches(encoded, EVALUATION_POSITIONS, preprocessor.assemble)
@@ -180,7 +184,7 @@ def _encode(corpora: Sequence[Corpus], preprocessor: Preprocessor) -> EncodedCor
     return merge([encode(corpus, encoders) for corpus in corpora])
 
 
-def length_limits(data: Data) -> dict[str, int]:
+def length_limits(data: TranslateData) -> dict[str, int]:
     """The positions that a row may take, by column."""
     return {"source": data.max_source_length, "target": data.max_target_length}
 

@@ -7,13 +7,13 @@ import keras
 from tf_transformer.errors import RecipeError
 from tf_transformer.models import Transformer
 from tf_transformer.optimizers import Adam, AdamW
-from tf_transformer.recipe.schema import Optimizer, Recipe, Training
+from tf_transformer.recipe import Optimizer, Training, TranslateRecipe
 from tf_transformer.schedules import Constant, ExponentialDecay, WarmupCosine, WarmupInverseSqrt, WarmupLinear
 from tf_transformer.tasks import SearchOptions, Translator
 from tf_transformer.text import Preprocessor
 
 
-def build_transformer(recipe: Recipe, preprocessor: Preprocessor, precision: str) -> Transformer:
+def build_transformer(recipe: TranslateRecipe, preprocessor: Preprocessor, precision: str) -> Transformer:
     """The model of a recipe, with fresh weights drawn from ``training.seed``.
 
     Args:
@@ -50,7 +50,7 @@ def build_transformer(recipe: Recipe, preprocessor: Preprocessor, precision: str
     )
 
 
-def build_translator(recipe: Recipe, model: Transformer, preprocessor: Preprocessor) -> Translator:
+def build_translator(recipe: TranslateRecipe, model: Transformer, preprocessor: Preprocessor) -> Translator:
     """The task around a model, searching as the recipe's ``decoding`` says."""
     decoding = recipe.decoding
     options = SearchOptions(

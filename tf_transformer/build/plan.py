@@ -11,12 +11,15 @@ from tf_transformer.data.sampled_plan import Sampler
 from tf_transformer.data.sources import Corpus
 from tf_transformer.errors import RecipeError, TextError
 from tf_transformer.presets import END_ID
-from tf_transformer.recipe.schema import Recipe, SubwordSampling
+from tf_transformer.recipe import TranslateRecipe
+from tf_transformer.recipe.translate import TranslateSampling
 from tf_transformer.text import Preprocessor
 from tf_transformer.text.sentencepiece_tokenizer import SentencePieceTokenizer
 
 
-def build_plan(recipe: Recipe, text: TextData, encoded: EncodedCorpus, preprocessor: Preprocessor) -> Plan:
+def build_plan(
+    recipe: TranslateRecipe, text: TextData, encoded: EncodedCorpus, preprocessor: Preprocessor
+) -> Plan:
     """The batches of all epochs.
 
     Args:
@@ -45,7 +48,7 @@ def build_plan(recipe: Recipe, text: TextData, encoded: EncodedCorpus, preproces
 
 
 def _samplers(
-    sampling: SubwordSampling,
+    sampling: TranslateSampling,
     corpora: Sequence[Corpus],
     encoded: EncodedCorpus,
     preprocessor: Preprocessor,

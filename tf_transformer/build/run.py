@@ -7,7 +7,7 @@ from tf_transformer.build.model import build_transformer, build_translator
 from tf_transformer.checkpoints import AVERAGE, WEIGHTS, Arrays, Checkpoint, CheckpointStore, Index
 from tf_transformer.errors import RunError
 from tf_transformer.models import Transformer
-from tf_transformer.recipe.schema import Recipe
+from tf_transformer.recipe import Recipe, TranslateRecipe
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks.translate import Translator
 from tf_transformer.text import Preprocessor
@@ -27,7 +27,7 @@ class LoadedRun:
     """
 
     folder: RunFolder
-    recipe: Recipe
+    recipe: TranslateRecipe
     task: Translator
     checkpoint: str
     step: int
@@ -61,6 +61,7 @@ def load_run(path: Path, checkpoint: str = "best") -> LoadedRun:
     """
     folder = RunFolder.open(path)
     recipe = folder.recipe()
+    assert isinstance(recipe, TranslateRecipe)  # there is no other yet
     store = CheckpointStore(folder.checkpoints)
     name, notes = _named(folder, store, recipe, checkpoint)
     found = store.read(name)

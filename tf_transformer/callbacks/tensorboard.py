@@ -17,16 +17,6 @@ import tensorflow as tf
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.validation import Outcome, Sample
 
-TRAINING_TAGS = {
-    "gradient_norm": "gradient_norm",
-    "skipped_updates": "skipped_updates",
-    "target_padding": "padding/target_share",
-    "source_padding": "padding/source_share",
-    "target_tokens_per_second": "speed/target_tokens_per_second",
-    "source_tokens_per_second": "speed/source_tokens_per_second",
-}
-"""Figures of the training side that are written at each validation, with their tags."""
-
 
 class TensorBoardEvents(keras.callbacks.Callback):
     """Writes scalars of training every few updates, and all figures at each validation.
@@ -69,8 +59,8 @@ class TensorBoardEvents(keras.callbacks.Callback):
         """Writes the figures of one validation and its samples."""
         with _errors_of_disks(self.folder):
             with self.train.as_default(step=self.state.step):
-                for name, tag in TRAINING_TAGS.items():
-                    tf.summary.scalar(tag, record[name])
+                for tag, value in training_scalars(record).items():
+                    tf.summary.scalar(tag, value)
             with self.dev.as_default(step=self.state.step):
                 for name, value in outcome.figures.items():
                     tf.summary.scalar(name.removeprefix("val_"), value)
@@ -88,6 +78,17 @@ class TensorBoardEvents(keras.callbacks.Callback):
         with _errors_of_disks(self.folder):
             self.train.close()
             self.dev.close()
+
+
+def training_scalars(record: dict[str, Any]) -> dict[str, Any]:
+    """The figures of the training side that are written at each validation, by tag."""
+    scalars = {name: record[name] for name in ("gradient_norm", "skipped_updates")}
+    for name, value in record.items():
+        if name.endswith("_padding"):
+            scalars[f"padding/{name.removesuffix('_padding')}_share"] = value
+        elif name.endswith("_per_second"):
+            scalars[f"speed/{name}"] = value
+    return scalars
 
 
 @contextmanager

@@ -67,7 +67,7 @@ class Terminal(keras.callbacks.Callback):
             self.quiet = self.console.quiet = True
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        self._tokens, self._since = self.model.interval()["target_tokens"], time.monotonic()
+        self._tokens, self._since = self.model.interval()[self.model.counted[0]], time.monotonic()
         if self.quiet or not sys.stderr.isatty():
             return
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
@@ -104,7 +104,7 @@ class Terminal(keras.callbacks.Callback):
         return min(1.0, max(shares.values(), default=0.0))
 
     def _tokens_per_second(self) -> str:
-        tokens, now = self.model.interval()["target_tokens"], time.monotonic()
+        tokens, now = self.model.interval()[self.model.counted[0]], time.monotonic()
         if now - self._since >= 1 or not self._speed:
             self._speed = f"{(tokens - self._tokens) / max(now - self._since, 1e-9):,.0f} tokens/s"
             self._tokens, self._since = tokens, now

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import keras
 
@@ -47,7 +47,7 @@ class Measure:
     higher_is_better: bool
 
     @classmethod
-    def of(cls, metric: Literal["bleu", "loss"]) -> "Measure":
+    def of(cls, metric: str) -> "Measure":
         """That of a recipe's ``training.early_stopping.metric``."""
         return cls("val_loss", False) if metric == "loss" else cls("val_bleu", True)
 
@@ -127,18 +127,35 @@ class Validation(keras.callbacks.Callback):
 
     def _training_figures(self) -> dict[str, Any]:
         sums, state = self.model.interval(), self.state
-        tokens, updates = max(sums["target_tokens"], 1.0), max(sums["updates"], 1.0)
-        seconds = max(state.interval_seconds, 1e-9)
+        updates = max(sums["updates"], 1.0)
         return {
             "step": state.step,
             "epoch": state.epoch,
-            "loss": sums["loss_sum"] / tokens,
+            "loss": sums["loss_sum"] / max(sums[self.model.counted[0]], 1.0),
             "learning_rate": self.rate(state.step),
             "gradient_norm": sums["gradient_norm_sum"] / updates,
             "skipped_updates": state.skipped,
-            "target_padding": 1.0 - sums["target_tokens"] / max(sums["target_positions"], 1.0),
-            "source_padding": 1.0 - sums["source_tokens"] / max(sums["source_positions"], 1.0),
-            "target_tokens_per_second": sums["target_tokens"] / seconds,
-            "source_tokens_per_second": sums["source_tokens"] / seconds,
+            **interval_figures(sums, self.model.counted, state.interval_seconds),
             "seconds": state.seconds,
         }
+
+
+def interval_figures(sums: Mapping[str, float], counts: Sequence[str], seconds: float) -> dict[str, float]:
+    """Shares of padding, and what a second of training has used.
+
+    Args:
+        sums: What was counted in an interval, by name.
+        counts: The names of what the model counts: ``X_tokens`` and ``X_positions`` tell of padding, all but
+            positions of speed.
+        seconds: The length of the interval.
+    """
+    figures = {}
+    sides = [name.removesuffix("_tokens") for name in counts if name.endswith("_tokens")]
+    for side in sides:
+        if f"{side}_positions" in counts:
+            positions = max(sums[f"{side}_positions"], 1.0)
+            figures[f"{side}_padding"] = 1.0 - sums[f"{side}_tokens"] / positions
+    for name in counts:
+        if not name.endswith("_positions"):
+            figures[f"{name}_per_second"] = sums[name] / max(seconds, 1e-9)
+    return figures

@@ -15,7 +15,7 @@ from tf_transformer.data.pipeline import columns_in
 from tf_transformer.errors import counted
 from tf_transformer.models import Transformer
 from tf_transformer.presets import PAD_ID, UNKNOWN_ID
-from tf_transformer.recipe import Recipe
+from tf_transformer.recipe import Recipe, TranslateRecipe
 from tf_transformer.text import Preprocessor
 
 _WIDTH = 14
@@ -31,6 +31,7 @@ def inspect_recipe(recipe: Recipe, rows: int) -> Iterator[str]:
     Yields:
         Lines.
     """
+    assert isinstance(recipe, TranslateRecipe)  # there is no other yet
     text = read_text(recipe)
     yield from text.report
     preprocessor = build_preprocessor(recipe.text, text.train)
@@ -51,7 +52,7 @@ def inspect_run(folder: Path, rows: int) -> Iterator[str]:
 
 
 def _batch(
-    recipe: Recipe, preprocessor: Preprocessor, encoded: EncodedCorpus, text: TextData, rows: int
+    recipe: TranslateRecipe, preprocessor: Preprocessor, encoded: EncodedCorpus, text: TextData, rows: int
 ) -> Iterator[str]:
     plan = build_plan(recipe, text, encoded, preprocessor)
     batch, columns = plan.epoch(0)[0], columns_in(0, encoded, plan)

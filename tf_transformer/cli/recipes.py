@@ -18,10 +18,10 @@ def check(recipe: RecipeFile, overrides: Overrides = None, debug: Debug = False)
     \b
     Example: tf-transformer check training/quickstart/recipe.yaml model.dropout=0.3
     """
-    from tf_transformer.recipe import load_recipe, recipe_digest, warnings_of
+    from tf_transformer.recipe import load_recipe, recipe_digest
 
     found = load_recipe(recipe, overrides or ())
-    for warning in warnings_of(found):
+    for warning in found.warnings():
         print(printable(f"{recipe}: note: {warning}"), file=sys.stderr)
     print(f"{printable(str(recipe))}: right; SHA-256 of the resolved recipe {recipe_digest(found)}")
 

@@ -14,7 +14,7 @@ from tf_transformer.cli.texts import LINES_AT_ONCE
 from tf_transformer.data.cleaning import clean
 from tf_transformer.data.sources import Corpus, read_parallel
 from tf_transformer.errors import RunError, counted
-from tf_transformer.recipe import Recipe
+from tf_transformer.recipe import TranslateRecipe
 from tf_transformer.scores import TranslationScores, score_translations
 
 _SHOWN = (("bleu", "BLEU"), ("chrf", "chrF"), ("ter", "TER"))
@@ -78,7 +78,7 @@ def recipe_sets(answering: RunAnswers | ExportAnswers, split: str) -> list[Score
     ]
 
 
-def _texts(recipe: Recipe, split: str) -> list[EvaluationText]:
+def _texts(recipe: TranslateRecipe, split: str) -> list[EvaluationText]:
     if split == "dev" and recipe.data.dev_fraction is not None:
         return list(read_text(recipe).dev)
     normalizer = build_normalizer(recipe.text)

@@ -68,19 +68,19 @@ def train(
     if fresh and reset:
         raise typer.BadParameter("give --fresh or --reset, not both")
     from tf_transformer.files import folder_fault
-    from tf_transformer.recipe import load_recipe, warnings_of, with_files
+    from tf_transformer.recipe import load_recipe, with_files
     from tf_transformer.run_folder import RunFolder as Folder
     from tf_transformer.run_folder import default_run_path, record_results
 
     given = overrides or ()
     found = load_recipe(recipe, given)
-    folder = run if run is not None else default_run_path(recipe, given)
+    folder = run if run is not None else default_run_path(recipe, given, type(found))
     if fault := Folder(folder).fault():
         raise typer.BadParameter(fault, param_hint="--run")
     if record and (fault := folder_fault(recipe.parent / "results")):
         raise typer.BadParameter(fault, param_hint="--record")
     own_seed = _seed_of_the_file(recipe, given) if record else None
-    for warning in () if quiet else warnings_of(found):
+    for warning in () if quiet else found.warnings():
         print(printable(f"{recipe}: note: {warning}"), file=sys.stderr)
     found = with_files(found, recipe.parent)
     with quiet_import():

@@ -85,6 +85,8 @@ class Transformer(keras.Model):
         (1, 3, 11)
     """
 
+    COUNTS = ("target_tokens", "source_tokens", "target_positions", "source_positions")
+
     def __init__(
         self,
         vocabulary_size: int | None = None,
@@ -232,7 +234,26 @@ class Transformer(keras.Model):
         """
         return self.output_embedding(self._decode(target_ids, memory, training)[0], reverse=True)
 
-    def token_losses(
+    def counts(self, inputs: dict[str, Tensor], labels: Tensor) -> dict[str, Tensor]:
+        """What a batch holds; `COUNTS` names it.
+
+        Args:
+            inputs: As for `call`.
+            labels: Integer tensor `[B, T]`, 0 where a position does not count.
+
+        Returns:
+            Integer scalars: real tokens and all positions of both sides. The first is what the losses of a
+            batch are divided by.
+        """
+        source_ids, _ = two_sides(inputs)
+        return {
+            "target_tokens": ops.sum(ops.cast(ops.not_equal(labels, PAD_ID), "int32")),
+            "source_tokens": ops.sum(ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")),
+            "target_positions": ops.size(labels),
+            "source_positions": ops.size(source_ids),
+        }
+
+    def losses(
         self,
         inputs: dict[str, Tensor],
         labels: Tensor,

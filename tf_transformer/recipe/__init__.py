@@ -1,17 +1,12 @@
 """Recipes: the one YAML file that determines a run, its schema, its reader and its text forms."""
 
+from tf_transformer.recipe.base import Evaluation, FileRecord, Recipe
 from tf_transformer.recipe.changes import Change, Changes, compare_recipes
-from tf_transformer.recipe.entries import (
-    EvaluationEntry,
-    EvaluationFiles,
-    EvaluationTable,
-    TrainEntry,
-    TrainFiles,
-    TrainTable,
-)
+from tf_transformer.recipe.data_section import Data
+from tf_transformer.recipe.digest import recipe_digest
+from tf_transformer.recipe.model_section import Model
 from tf_transformer.recipe.overrides import short_overrides
 from tf_transformer.recipe.reader import load_recipe
-from tf_transformer.recipe.rules import replaced, warnings_of
 from tf_transformer.recipe.schedules import (
     Constant,
     Cosine,
@@ -21,39 +16,28 @@ from tf_transformer.recipe.schedules import (
     Noam,
     Schedule,
 )
-from tf_transformer.recipe.schema import (
-    Data,
-    Decoding,
-    EarlyStopping,
-    Evaluation,
-    FileRecord,
-    Model,
-    Optimizer,
-    Recipe,
-    Text,
-    Training,
-)
+from tf_transformer.recipe.schema import RECIPES, recipe_class
 from tf_transformer.recipe.text import (
     commented_recipe,
     data_files,
     dump_recipe,
     json_schema,
-    recipe_digest,
     with_files,
 )
+from tf_transformer.recipe.text_section import Text
+from tf_transformer.recipe.training_section import Divergence, EarlyStopping, Optimizer, Training
+from tf_transformer.recipe.translate import TranslateRecipe
 
 __all__ = [
+    "RECIPES",
     "Change",
     "Changes",
     "Constant",
     "Cosine",
     "Data",
-    "Decoding",
+    "Divergence",
     "EarlyStopping",
     "Evaluation",
-    "EvaluationEntry",
-    "EvaluationFiles",
-    "EvaluationTable",
     "Exponential",
     "FileRecord",
     "InverseSqrt",
@@ -64,19 +48,16 @@ __all__ = [
     "Recipe",
     "Schedule",
     "Text",
-    "TrainEntry",
-    "TrainFiles",
-    "TrainTable",
     "Training",
+    "TranslateRecipe",
     "commented_recipe",
     "compare_recipes",
     "data_files",
     "dump_recipe",
     "json_schema",
     "load_recipe",
+    "recipe_class",
     "recipe_digest",
-    "replaced",
     "short_overrides",
-    "warnings_of",
     "with_files",
 ]

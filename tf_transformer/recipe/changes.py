@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tf_transformer.recipe.faults import number
+from tf_transformer.recipe.base import Recipe
+from tf_transformer.recipe.fault import number
 from tf_transformer.recipe.fields import Midway, Section
 from tf_transformer.recipe.keys import ordered_fields, schema_keys, schema_path
-from tf_transformer.recipe.schema import Recipe
 
 KeyPath = tuple[str | int, ...]
 ABSENT = "(absent)"
@@ -71,6 +71,8 @@ def compare_recipes(old: Recipe, new: Recipe) -> Changes:
         old: The recipe of the run.
         new: The recipe given now.
     """
+    if type(old) is not type(new):  # another task: nothing else is worth comparing
+        return Changes(refused=[Change("task", old.task, new.task)])
     changes = Changes()
     one, other = _leaves(old, _records(old)), _leaves(new, _records(new))
     for path in dict.fromkeys([*one, *other]):
@@ -78,15 +80,15 @@ def compare_recipes(old: Recipe, new: Recipe) -> Changes:
         if before == after or (path == ("training", "precision") and after == "auto"):
             continue
         change = Change(".".join(map(str, path)), before, after)
-        getattr(changes, _midway(path)).append(change)
+        getattr(changes, _midway(path, type(new))).append(change)
     return changes
 
 
-def _midway(path: KeyPath) -> Midway:
+def _midway(path: KeyPath, schema: type[Section]) -> Midway:
     if path[:2] == ("data", "test"):
         return "free"  # nothing of a training hangs on what is scored when it has ended
-    name = schema_path(path)
-    marks = {key.midway for key in schema_keys() if key.path == name}
+    name = schema_path(path, schema)
+    marks = {key.midway for key in schema_keys(schema) if key.path == name}
     order: tuple[Midway, ...] = ("refused", "logged", "free")
     return next((mark for mark in order if mark in marks), "refused")
 
@@ -109,8 +111,9 @@ def _leaves(recipe: Recipe, records: dict[str, str]) -> dict[KeyPath, Any]:
     for split, sets in (("dev", data.dev_sets), ("test", data.test_sets)):
         for name, section in sets.items():
             _flatten(section, ("data", split, name), records, found)
-    for name in ("text", "model", "training", "decoding", "evaluation"):
-        _flatten(getattr(recipe, name), (name,), records, found)
+    for name, _ in ordered_fields(type(recipe)):
+        if name not in ("task", "data", "files"):
+            _flatten(getattr(recipe, name), (name,), records, found)
     return found
 
 

@@ -1,22 +1,17 @@
 """Faults of a recipe in plain words: key, rule, received value, nearest valid key."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from tf_transformer.errors import printable
-from tf_transformer.recipe.keys import help_of, keys_of, nearest_key
+from tf_transformer.recipe.base import Recipe
+from tf_transformer.recipe.fault import NOTHING, Fault, number
+from tf_transformer.recipe.keys import help_of, keys_of, nearest_key, schema_keys, schema_path
+from tf_transformer.recipe.schema import RECIPES
 from tf_transformer.recipe.yaml_tree import Path
-
-_LONG_NUMBER = 1e16
-NOTHING = object()
-"""In place of a received value where there is none to show."""
 
 _RULES = {
     "missing": "is required",
@@ -42,65 +37,42 @@ _RULES = {
 }
 
 
-@dataclass(frozen=True)
-class Fault:
-    """One thing that is wrong with a recipe.
-
-    Args:
-        path: Where.
-        rule: What should be.
-        received: What was found there.
-        hint: What to write in its place.
-        others: Other keys that the rule speaks of; the fault may be theirs.
-    """
-
-    path: Path
-    rule: str
-    received: Any = NOTHING
-    hint: str = ""
-    others: tuple[Path, ...] = ()
-
-    def text(self) -> str:
-        """The fault without the place in the file."""
-        parts = [self.rule]
-        if self.received is not NOTHING:
-            parts.append(f"received {shown(self.received)}")
-        if self.hint:
-            parts.append(self.hint)
-        key = ".".join(map(str, self.path))
-        return printable(f"{key}: {'; '.join(parts)}" if key else "; ".join(parts))
+def task_fault(data: Mapping[str, Any]) -> Fault | None:
+    """What is wrong with the key ``task``, or None."""
+    task = data.get("task", NOTHING)
+    if task is NOTHING:
+        return Fault(("task",), f"is required: {help_of(('task',), Recipe)}")
+    if isinstance(task, str) and task in RECIPES:
+        return None
+    return _choice(("task",), ", ".join(RECIPES), task)
 
 
-def shown(value: Any) -> str:
-    """A value as short JSON, on one line."""
-    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _LONG_NUMBER
-    written = int(value) if is_whole else value
-    text = json.dumps(written, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def faults_of(error: ValidationError, data: Any) -> list[Fault]:
-    """The faults that pydantic found in ``data``, each told once."""
+def faults_of(error: ValidationError, data: Any, schema: type[Recipe]) -> list[Fault]:
+    """The faults that pydantic found in ``data``, each told once; that of the task is told elsewhere."""
     faults: dict[Path, Fault] = {}
     meant: set[Path | None] = set()
     details = error.errors(include_url=False)
     for detail in details:
         if detail["type"] == "extra_forbidden":
-            meant.add(nearest_key(*_locate(detail, data)))
+            meant.add(nearest_key(*_locate(detail, data), schema))
     for detail in details:
-        fault = _fault(detail, data)
-        if fault is not None and not (detail["type"] == "missing" and fault.path in meant):
+        fault = _fault(detail, data, schema)
+        if (
+            fault is not None
+            and fault.path != ("task",)
+            and not (detail["type"] == "missing" and fault.path in meant)
+        ):
             faults.setdefault(fault.path, fault)
     return list(faults.values())
 
 
-def _fault(detail: ErrorDetails, data: Any) -> Fault | None:
+def _fault(detail: ErrorDetails, data: Any, schema: type[Recipe]) -> Fault | None:
     kind, context, received = detail["type"], detail.get("ctx", {}), detail["input"]
     path, forms = _locate(detail, data)
     if kind == "extra_forbidden":
-        return _unknown(path, forms, received)
+        return _unknown(path, forms, received, schema)
     if kind == "missing":
-        return Fault(path, f"is required: {help_of(path)}")
+        return Fault(path, f"is required: {help_of(path, schema)}")
     if kind == "literal_error":
         return _choice(path, context["expected"].replace(" or ", ", "), received)
     if kind == "union_tag_invalid":
@@ -116,11 +88,13 @@ def _fault(detail: ErrorDetails, data: Any) -> Fault | None:
     return Fault(path, rule, received)
 
 
-def _unknown(path: Path, forms: frozenset[str], received: Any) -> Fault:
-    near, section = nearest_key(path, forms), path[:-1]
+def _unknown(path: Path, forms: frozenset[str], received: Any, schema: type[Recipe]) -> Fault:
+    near, section = nearest_key(path, forms, schema), path[:-1]
     hint = f"nearest valid key is {'.'.join(map(str, near))}" if near else ""
-    valid = keys_of(section, forms)
-    if not near and valid:
+    valid, tasks = keys_of(section, forms, schema), _tasks_with(path, schema)
+    if tasks:
+        hint = f"it is a key of the task {' and '.join(tasks)}"
+    elif not near and valid:
         hint = f"valid keys {'here' if section else 'at the top'} are {', '.join(valid)}"
     # Which keys are valid hangs on the form of the section, which these decide.
     deciding = ("table", "fraction") if path[0] == "data" else ("name",)
@@ -128,11 +102,12 @@ def _unknown(path: Path, forms: frozenset[str], received: Any) -> Fault:
     return Fault(path, "unknown key", received, hint, others)
 
 
-def number(value: Any) -> Any:
-    """A limit as people write it: ``1000000000`` and ``0.000000001``, not ``1e+09`` and ``1e-09``."""
-    if not isinstance(value, float):
-        return value
-    return int(value) if value.is_integer() else format(Decimal(repr(value)), "f")
+def _tasks_with(path: Path, schema: type[Recipe]) -> list[str]:
+    """The other tasks that have such a key."""
+    others = ((task, other) for task, other in RECIPES.items() if other is not schema)
+    return [
+        task for task, other in others if schema_path(path, other) in {key.path for key in schema_keys(other)}
+    ]
 
 
 def _choice(path: Path, expected: str, received: Any) -> Fault:

@@ -44,6 +44,7 @@ def key(
     midway: Midway,
     factory: Callable[[dict[str, Any]], Any] | None = None,
     example: Any = None,
+    after: str | None = None,
     **rules: Any,
 ) -> Any:
     """Declares one key: default, help, rules and what a change midway means, each written only here.
@@ -54,11 +55,14 @@ def key(
         midway: What a change does to a half-done run.
         factory: Makes the default out of the section's keys above, in place of ``default``.
         example: What the commented recipe shows where the default says nothing.
+        after: The key, of the section that this one extends, that it stands behind wherever keys are listed.
         **rules: Pydantic's bounds, such as ``gt`` and ``le``.
     """
-    extra: dict[str, Any] = (
-        {"midway": midway} if example is None else {"midway": midway, "examples": [example]}
-    )
+    extra: dict[str, Any] = {"midway": midway}
+    if example is not None:
+        extra["examples"] = [example]
+    if after is not None:
+        extra["after"] = after
     if factory is not None:
         return Field(default_factory=factory, description=help, json_schema_extra=extra, **rules)
     return Field(default, description=help, json_schema_extra=extra, **rules)

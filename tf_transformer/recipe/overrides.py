@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tf_transformer.recipe.fields import CommandLineText
+from tf_transformer.recipe.fields import CommandLineText, Section
 from tf_transformer.recipe.keys import schema_keys
 from tf_transformer.recipe.yaml_tree import Path, YamlFault, read_tree
 
@@ -48,22 +48,26 @@ def apply_override(data: dict[str, Any], text: str) -> Path:
     return (*path, int(parts[-1]) if isinstance(place, list) else parts[-1])
 
 
-def short_overrides(overrides: Sequence[str]) -> str:
+def short_overrides(overrides: Sequence[str], schema: type[Section]) -> str:
     """The overrides as part of a folder's name, such as ``seed=2,dropout=0.1``; empty for none.
 
     Each key is named by the shortest end that no other key shares. Where that cannot be told from another
     set of overrides (letters that no folder's name should have, or too many), a digest is added.
+
+    Args:
+        overrides: Texts ``section.key=value``.
+        schema: The recipe that they are for.
     """
     last = {key.strip(): value.strip() for key, _, value in (text.partition("=") for text in overrides)}
-    exact = ",".join(f"{_short_key(key)}={value}" for key, value in sorted(last.items()))
+    exact = ",".join(f"{_short_key(key, schema)}={value}" for key, value in sorted(last.items()))
     plain = re.sub(r"[^\w.,=+-]", "_", exact)[:_MOST_LETTERS]
     if plain == exact:
         return plain
     return f"{plain}-{hashlib.sha256(exact.encode()).hexdigest()[:8]}"
 
 
-def _short_key(dotted: str) -> str:
-    paths = {key.path for key in schema_keys()}
+def _short_key(dotted: str, schema: type[Section]) -> str:
+    paths = {key.path for key in schema_keys(schema)}
     parts = tuple(dotted.split("."))
     for length in range(1, len(parts)):
         if len({path for path in paths if path[-length:] == parts[-length:]}) == 1 and parts in paths:

@@ -8,21 +8,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from tf_transformer.errors import RecipeError, printable
-from tf_transformer.recipe.faults import Fault, faults_of, shown
+from tf_transformer.recipe.base import Recipe
+from tf_transformer.recipe.fault import Fault, shown
+from tf_transformer.recipe.faults import faults_of, task_fault
 from tf_transformer.recipe.fields import Section
 from tf_transformer.recipe.overrides import OverrideFault, apply_override
-from tf_transformer.recipe.rules import complete, faults_between
-from tf_transformer.recipe.schema import Recipe
+from tf_transformer.recipe.schema import RECIPES
 from tf_transformer.recipe.yaml_tree import MOST_CHARACTERS, TOO_LONG, Tree, YamlFault, read_tree
 from tf_transformer.recipe.yaml_tree import Path as KeyPath
 
 _COMMAND_LINE = "command line"
 _MOST_BYTES = 4 * MOST_CHARACTERS
-_SECTIONS: dict[str, type[Section]] = {
-    name: field.annotation
-    for name, field in Recipe.model_fields.items()
-    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
-}
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_files: bool = True) -> Recipe:
@@ -91,7 +87,7 @@ class _Reading:
         recipe = self._validate(data)
         if self.found or recipe is None:
             raise RecipeError([text for _, text in sorted(self.found, key=lambda item: item[0])])
-        return complete(recipe)
+        return recipe.completed()
 
     def _top(self) -> dict[str, Any]:
         data = self.tree.data
@@ -102,21 +98,37 @@ class _Reading:
         if not isinstance(data, dict):
             raise RecipeError(f"{self.name}:1: must be sections of keys; received {shown(data)}")
         # `model:` with nothing but comments under it means the defaults.
-        return {key: {} if value is None and key in _SECTIONS else value for key, value in data.items()}
+        names = {name for schema in RECIPES.values() for name in _sections(schema)}
+        return {key: {} if value is None and key in names else value for key, value in data.items()}
 
     def _validate(self, data: dict[str, Any]) -> Recipe | None:
-        try:
-            recipe = Recipe.model_validate(data, context=self.context)
-        except ValidationError as error:
-            recipe = None
-            self._add(faults_of(error, data))
-        self._add(faults_between(self._sound_sections(data)))
-        return recipe
+        fault = task_fault(data)
+        if fault is None:
+            recipe, faults = self._checked(data, RECIPES[data["task"]])
+            self._add(faults)
+            return recipe
+        # What is wrong whatever the task is told beside.
+        first, *others = ([*self._checked(data, schema)[1]] for schema in RECIPES.values())
+        self._add([fault, *(fault for fault in first if all(fault in found for found in others))])
+        return None
 
-    def _sound_sections(self, data: dict[str, Any]) -> dict[str, Section]:
+    def _checked(self, data: dict[str, Any], schema: type[Recipe]) -> tuple[Recipe | None, list[Fault]]:
+        """The recipe of a task, where the values are right in themselves, and the faults."""
+        recipe, faults = None, []
+        try:
+            recipe = schema.model_validate(data, context=self.context)
+        except ValidationError as error:
+            faults = faults_of(error, data, schema)
+        sections = self._sound_sections(data, schema)
+        for names, rule in schema.RULES:
+            if all(name in sections for name in names):
+                faults += rule(*(sections[name] for name in names))
+        return recipe, faults
+
+    def _sound_sections(self, data: dict[str, Any], schema: type[Recipe]) -> dict[str, Section]:
         """The sections that are right in themselves: rules between keys are told together with the rest."""
         found = {}
-        for name, section in _SECTIONS.items():
+        for name, section in _sections(schema).items():
             with suppress(ValidationError):
                 found[name] = section.model_validate(data.get(name, {}), context=self.context)
         return found
@@ -146,6 +158,15 @@ class _Reading:
         """The longest beginning of a path that stands in the file."""
         lengths = range(len(path), -1, -1)
         return next((path[:length] for length in lengths if path[:length] in self.tree.lines), ())
+
+
+def _sections(schema: type[Recipe]) -> dict[str, type[Section]]:
+    """The sections of a recipe, by name."""
+    return {
+        name: field.annotation
+        for name, field in schema.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+    }
 
 
 def _is_part(path: KeyPath, whole: KeyPath) -> bool:

@@ -1,22 +1,20 @@
 """A recipe as text: resolved for a run folder, commented for people, as a JSON Schema for editors."""
 
-import hashlib
-import json
 import os.path
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
+from pydantic import Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from tf_transformer.errors import RecipeError
 from tf_transformer.files import fingerprint
-from tf_transformer.recipe.entries import Fraction
+from tf_transformer.recipe.base import FileRecord, Recipe
 from tf_transformer.recipe.fields import Section
 from tf_transformer.recipe.keys import ordered_fields, subsections
-from tf_transformer.recipe.schema import FileRecord, Recipe
+from tf_transformer.recipe.schema import RECIPES, recipe_class
 from tf_transformer.recipe.yaml_tree import PLAIN_WORDS
 
 _WIDTH = 100
@@ -54,8 +52,9 @@ def data_files(recipe: Recipe) -> list[Path]:
     """The files that a recipe names, each once, in its order."""
     data = recipe.data
     entries = [*data.train_entries, *data.dev_sets.values(), *data.test_sets.values()]
-    found = [path for entry in entries for path in _paths(entry)]
-    return list(dict.fromkeys([*found, *([recipe.text.model] if recipe.text.model else [])]))
+    others = [getattr(recipe, name) for name, _ in ordered_fields(type(recipe)) if name != "data"]
+    parts = [*entries, *(section for section in others if isinstance(section, Section))]
+    return list(dict.fromkeys(path for part in parts for path in _paths(part)))
 
 
 def with_files(recipe: Recipe, folder: Path) -> Recipe:
@@ -78,24 +77,15 @@ def with_files(recipe: Recipe, folder: Path) -> Recipe:
     return recipe.model_copy(update={"files": tuple(records)})
 
 
-def recipe_digest(recipe: Recipe) -> str:
-    """SHA-256 of what a recipe says, whatever its comments, its order, and where its files lie."""
-    values = plain(recipe)
-    del values["files"]
-    data = recipe.data
-    values["data"]["train"] = [_nameless(entry) for entry in data.train_entries]
-    if not isinstance(data.dev, Fraction):
-        values["data"]["dev"] = [_nameless(entry) for entry in data.dev_sets.values()]
-    values["data"]["test"] = [_nameless(entry) for entry in data.test_sets.values()]
-    values["text"]["model"] = recipe.text.model is not None
-    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()
-
-
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of recipes, for editors that complete and check YAML."""
-    schema = Recipe.model_json_schema()
-    del schema["properties"]["files"], schema["$defs"]["FileRecord"]
+    kinds: Any = Union[tuple(RECIPES.values())]  # noqa: UP007 - not known when this is written
+    if len(RECIPES) > 1:
+        kinds = Annotated[kinds, Field(discriminator="task")]
+    schema = TypeAdapter(kinds).json_schema()
+    for part in (schema, *schema["$defs"].values()):
+        part.get("properties", {}).pop("files", None)
+    del schema["$defs"]["FileRecord"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
@@ -105,10 +95,7 @@ def commented_recipe(task: str = "translate") -> str:
     Raises:
         RecipeError: When there is no such task.
     """
-    tasks = get_args(Recipe.model_fields["task"].annotation)
-    if task not in tasks:
-        raise RecipeError(f"task must be one of {', '.join(tasks)}; received {task}")
-    return "\n".join([*_HEAD, *_section(Recipe, ())]) + "\n"
+    return "\n".join([*_HEAD, *_section(recipe_class(task), ())]) + "\n"
 
 
 def _section(section: type[Section], path: tuple[str, ...], told: set[str] | None = None) -> Iterator[str]:
@@ -125,7 +112,7 @@ def _section(section: type[Section], path: tuple[str, ...], told: set[str] | Non
             mark = indent + "# "
             yield from textwrap.wrap(text, _WIDTH, initial_indent=mark, subsequent_indent=mark)
         told.add(text)
-        yield from _value((*path, name), field, indent)
+        yield from _value((*path, name), field, section, indent)
 
 
 def _help(field: FieldInfo) -> str:
@@ -135,11 +122,11 @@ def _help(field: FieldInfo) -> str:
     return f"{field.description} ({', '.join(choices)})" if len(choices) > 1 else str(field.description)
 
 
-def _value(path: tuple[str, ...], field: FieldInfo, indent: str) -> Iterator[str]:
+def _value(path: tuple[str, ...], field: FieldInfo, section: type[Section], indent: str) -> Iterator[str]:
     """A key with its value; forms that may stand in its place follow as comments."""
     forms = [cls for cls, tags in subsections(field.annotation) if not tags & {"<list>", "<named>"}]
     if not forms:
-        yield f"{indent}{path[-1]}: {_flow(_shown(path, field))}"
+        yield f"{indent}{path[-1]}: {_flow(_shown(path, field, section))}"
         return
     told: set[str] = set()
     optional = field.default is None and not field.is_required()
@@ -155,7 +142,7 @@ def _value(path: tuple[str, ...], field: FieldInfo, indent: str) -> Iterator[str
             yield f"{indent}# {line.removeprefix(indent)}"
 
 
-def _shown(path: tuple[str, ...], field: FieldInfo) -> Any:
+def _shown(path: tuple[str, ...], field: FieldInfo, section: type[Section]) -> Any:
     extra: Any = field.json_schema_extra
     if "examples" in extra:
         example = extra["examples"][0]
@@ -163,11 +150,8 @@ def _shown(path: tuple[str, ...], field: FieldInfo) -> Any:
             example.replace("train", path[1]) if path[0] == "data" and isinstance(example, str) else example
         )
     if field.default_factory is not None:
-        return _DEFAULTS[path[0]][path[-1]] if len(path) == 2 else None
+        return plain(getattr(section(), path[-1])) if len(path) == 2 else None
     return plain(field.default)
-
-
-_DEFAULTS = {name: plain(getattr(Recipe.model_fields[name], "default", None)) for name in ("text", "model")}
 
 
 def _yaml(value: Any) -> str:
@@ -179,17 +163,7 @@ def _flow(value: Any) -> str:
     return text.removesuffix("\n").removesuffix("...").strip()
 
 
-def _paths(entry: Section) -> list[Path]:
-    values = [getattr(entry, name) for name in type(entry).model_fields]
+def _paths(section: Section) -> list[Path]:
+    values = [getattr(section, name) for name in type(section).model_fields]
     several = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
     return [item for item in several if isinstance(item, Path)]
-
-
-def _nameless(entry: Section) -> dict[str, Any]:
-    """An entry without its name and with a mark in place of each path."""
-    shown = {}
-    for name in type(entry).model_fields:
-        value = getattr(entry, name)
-        several = value if isinstance(value, tuple) else (value,)
-        shown[name] = len(several) if isinstance(several[0], Path) else plain(value)
-    return {name: value for name, value in shown.items() if name != "name"}

@@ -5,11 +5,13 @@ from pathlib import Path
 
 from tf_transformer.errors import RunError
 from tf_transformer.files import write_json
-from tf_transformer.recipe import short_overrides
+from tf_transformer.recipe import Recipe, TranslateRecipe, short_overrides
 from tf_transformer.run_folder.folder import RunFolder
 
 
-def default_run_path(recipe: Path, overrides: Sequence[str] = ()) -> Path:
+def default_run_path(
+    recipe: Path, overrides: Sequence[str] = (), schema: type[Recipe] = TranslateRecipe
+) -> Path:
     """Where a run goes when nobody says: ``runs/<recipe folder>-<file stem>``, ``-recipe`` left out.
 
     Overrides are added in short form, so that two seeds or two sweeps never share a folder.
@@ -17,10 +19,11 @@ def default_run_path(recipe: Path, overrides: Sequence[str] = ()) -> Path:
     Args:
         recipe: Path of the recipe.
         overrides: The overrides given with it, ``section.key=value``.
+        schema: What kind of recipe it is, whose keys the short form is made for.
     """
     recipe = recipe.absolute()
     name = "-".join(part for part in (recipe.parent.name, recipe.stem) if part).removesuffix("-recipe")
-    short = short_overrides(overrides)
+    short = short_overrides(overrides, schema)
     return Path("runs") / (f"{name}-{short}" if short else name)
 
 

@@ -1,0 +1,68 @@
+"""The part of the ``model`` section that all tasks share: sizes, blocks, positions and dropouts."""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from tf_transformer.presets import MODEL_PRESETS
+from tf_transformer.recipe.fault import Fault, at
+from tf_transformer.recipe.fields import MOST_PIECES, Section, Whole, key
+
+Size = Annotated[Whole, Field(ge=1, le=65536)]
+Positions = Annotated[Whole, Field(ge=2, le=MOST_PIECES)]
+Rate = Annotated[float, Field(ge=0, lt=1)]
+
+
+def _preset(
+    size: Literal["num_layers", "hidden_dim", "intermediate_dim", "num_heads"],
+) -> Callable[[Any], int]:
+    return lambda keys: MODEL_PRESETS[keys.get("preset", "tiny")][size]
+
+
+class Model(Section):
+    """The Transformer."""
+
+    preset: Literal["tiny", "small", "base", "big"] = key(
+        "tiny", "Sizes by name; the four keys below replace single ones.", midway="refused"
+    )
+    num_layers: Annotated[Size, Field(le=1000)] = key(
+        None,
+        "Layers of the encoder and of the decoder, whichever there are.",
+        midway="refused",
+        factory=_preset("num_layers"),
+    )
+    hidden_dim: Size = key(
+        None, "Width of the model, a multiple of num_heads.", midway="refused", factory=_preset("hidden_dim")
+    )
+    intermediate_dim: Annotated[Size, Field(le=10**6)] = key(
+        None, "Width inside the feed-forward layers.", midway="refused", factory=_preset("intermediate_dim")
+    )
+    num_heads: Size = key(None, "Attention heads.", midway="refused", factory=_preset("num_heads"))
+    activation: Literal["relu", "gelu", "swiglu"] = key(
+        "relu", "Inside the feed-forward layers.", midway="refused"
+    )
+    norm: Literal["pre", "post", "deep"] = key(
+        "pre",
+        "Layer norm before a sublayer, after it as in the paper, or after it and scaled for many layers.",
+        midway="refused",
+    )
+    positions: Literal["sinusoidal", "learned", "none"] = key(
+        "sinusoidal", "How the model knows the place of a piece.", midway="refused"
+    )
+    max_length: Positions | None = key(
+        None, "Rows of the learned positions; by default what the longest example needs.", midway="refused"
+    )
+    dropout: Rate = key(0.1, "Dropout of embeddings and of each sublayer's output.", midway="logged")
+    attention_dropout: Rate = key(0.0, "Dropout of attention weights.", midway="logged")
+    activation_dropout: Rate = key(0.0, "Dropout inside the feed-forward layers.", midway="logged")
+
+
+def model_faults(model: Model) -> Iterator[Fault]:
+    """Sizes and positions that contradict each other."""
+    if model.hidden_dim % model.num_heads:
+        rule = f"must be a multiple of model.num_heads, which is {model.num_heads}"
+        yield Fault(("model", "hidden_dim"), rule, model.hidden_dim, others=(at("model.num_heads"),))
+    if model.max_length is not None and model.positions != "learned":
+        rule = f"is for learned positions, and model.positions is {model.positions}"
+        yield Fault(("model", "max_length"), rule, model.max_length, others=(at("model.positions"),))

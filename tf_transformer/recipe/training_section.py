@@ -1,0 +1,159 @@
+"""The part of the ``training`` section that all tasks share: how long, how fast, and what is kept."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from tf_transformer.recipe.fault import Fault, at
+from tf_transformer.recipe.fields import MOST_UPDATES, OrAuto, Section, Whole, key
+from tf_transformer.recipe.schedules import Falling, InverseSqrt, Schedule
+from tf_transformer.recipe.yaml_tree import Path
+
+Updates = Annotated[Whole, Field(ge=1, le=MOST_UPDATES)]
+BatchSize = Annotated[Annotated[Whole, Field(ge=1, le=10**8)] | Literal["auto"], OrAuto]
+Rate = Annotated[float, Field(ge=0, lt=1)]
+_LIMITS: tuple[Path, ...] = (("training", "steps"), ("training", "epochs"), ("training", "minutes"))
+
+
+class Optimizer(Section):
+    """Adam, or Adam with decoupled weight decay."""
+
+    name: Literal["adam", "adamw"] = key("adam", "Adam, or Adam with weight decay.", midway="refused")
+    beta_1: Rate = key(0.9, "Decay of the mean of gradients.", midway="logged")
+    beta_2: Rate = key(0.98, "Decay of the mean of their squares.", midway="logged")
+    epsilon: Annotated[float, Field(gt=0, le=1)] = key(1e-9, "Added to the divisor.", midway="logged")
+    weight_decay: Annotated[float, Field(ge=0, le=1)] = key(
+        None,
+        "Share of a weight that an update takes away, times the rate (adamw only).",
+        midway="logged",
+        factory=lambda keys: 0.01 if keys.get("name") == "adamw" else 0.0,
+    )
+    clip_norm: Annotated[float, Field(gt=0)] | None = key(
+        1.0, "Longer gradients are scaled down to this norm; null for never.", midway="logged"
+    )
+
+
+class EarlyStopping(Section):
+    """Stops when validation gets no better."""
+
+    # Each task has measures of its own; its default here is what the best checkpoint is chosen by.
+    metric: str = key("loss", "Measure of the first dev set.", midway="free")
+    patience: Annotated[Whole, Field(ge=1, le=10**6)] = key(
+        10, "Validations in a row without a better one.", midway="free"
+    )
+
+
+class Divergence(Section):
+    """What happens when the training loss runs away."""
+
+    action: Literal["warn", "stop", "restore"] = key(
+        "warn", "Say so, stop, or go on from the best checkpoint at a lower rate.", midway="free"
+    )
+    above: Annotated[float, Field(gt=0, le=1000)] = key(
+        1.0, "Nats that the smoothed loss may lie above its lowest value.", midway="free"
+    )
+    patience: Updates = key(300, "Updates in a row that it may do so.", midway="free")
+    rate_factor: Annotated[float, Field(gt=0, lt=1)] = key(
+        0.5, "What a restore multiplies the learning rate by.", midway="free"
+    )
+    restores: Annotated[Whole, Field(ge=1, le=1000)] = key(
+        3, "Restores before the training stops.", midway="free"
+    )
+
+
+class Training(Section):
+    """How long, how fast, and what is kept. The first of steps, epochs and minutes to be reached ends it.
+
+    Each task adds the key that says how large an update is, which ``BUDGET`` names, and has measures of its
+    own in ``STOPPING``.
+    """
+
+    BUDGET: ClassVar[str]
+    STOPPING: ClassVar[type[EarlyStopping]] = EarlyStopping
+
+    steps: Updates | None = key(None, "Optimizer updates.", midway="free", example=20000)
+    epochs: Updates | None = key(None, "Passes over the training data.", midway="free")
+    minutes: Annotated[float, Field(gt=0, le=10**7)] | None = key(
+        None, "Minutes of training, summed over continued pieces.", midway="free"
+    )
+    precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = key(
+        "auto", "Number format; auto takes what this machine is fastest in, once.", midway="refused"
+    )
+    seed: Annotated[Whole, Field(ge=0, lt=2**31)] = key(
+        1, "Seed of weights, order of the data, and dropout.", midway="refused"
+    )
+    optimizer: Optimizer = key(Optimizer(), "What turns gradients into updates.", midway="logged")
+    schedule: Schedule = key(InverseSqrt(), "The learning rate over the updates.", midway="logged")
+    label_smoothing: Rate = key(0.1, "Probability spread over the wrong answers.", midway="logged")
+    validate_every: Updates = key(500, "Updates between validations on the whole dev data.", midway="free")
+    checkpoint_every: Updates = key(500, "Updates between checkpoints to continue from.", midway="free")
+    checkpoint_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = key(
+        15.0, "Minutes between checkpoints, where updates take long; null for never.", midway="free"
+    )
+    max_skipped: Updates = key(
+        25, "Updates in a row without a finite loss and gradient that stop the training.", midway="free"
+    )
+    divergence: Divergence = key(Divergence(), "What happens when the loss runs away.", midway="free")
+    keep: Annotated[Whole, Field(ge=1, le=1000)] = key(
+        5, "Validated checkpoints kept beside the best and the last.", midway="free"
+    )
+    average: Annotated[Whole, Field(ge=0, le=1000)] = key(
+        0,
+        "Kept checkpoints averaged when training ends, used where dev finds that better; 0 for none.",
+        midway="free",
+    )
+    average_by: Literal["last", "best"] = key(
+        "last", "Keep and average the last validated checkpoints, or the best ones by dev.", midway="free"
+    )
+    ema: Rate | None = key(
+        None,
+        "Decay of a moving average of the weights, such as 0.999, which is what answers; null for none.",
+        midway="logged",
+    )
+    early_stopping: EarlyStopping | None = key(
+        None, "Stop when validation gets no better; null for never.", midway="free"
+    )
+
+    @property
+    def budget(self) -> int | Literal["auto"]:
+        """How large an update is, in what the task counts."""
+        found: int | Literal["auto"] = getattr(self, self.BUDGET)
+        return found
+
+    @property
+    def best_by(self) -> str:
+        """The measure of the first dev set by which a checkpoint is the best."""
+        return (self.early_stopping or self.STOPPING()).metric
+
+
+def training_faults(training: Training) -> Iterator[Fault]:
+    """Keys of the section that contradict each other."""
+    if training.steps is None and training.epochs is None and training.minutes is None:
+        rule = "give at least one of steps, epochs and minutes, such as training.steps: 20000"
+        yield Fault(("training",), rule, others=_LIMITS)
+    if training.average > training.keep:
+        rule = f"must be at most training.keep, which is {training.keep}"
+        yield Fault(("training", "average"), rule, training.average, others=(at("training.keep"),))
+    optimizer, schedule = training.optimizer, training.schedule
+    if optimizer.name == "adam" and optimizer.weight_decay:
+        rule = "is adamw's, and training.optimizer.name is adam"
+        others = (at("training.optimizer.name"),)
+        yield Fault(("training", "optimizer", "weight_decay"), rule, optimizer.weight_decay, others=others)
+    if isinstance(schedule, Falling):
+        yield from _falling(training, schedule)
+
+
+def _falling(training: Training, schedule: Falling) -> Iterator[Fault]:
+    where, warmup = at("training.schedule.total_steps"), at("training.schedule.warmup_steps")
+    others = (*_LIMITS, where, warmup, at("training.schedule.name"))
+    total = schedule.total_steps if schedule.total_steps is not None else training.steps
+    if total is None:
+        if training.epochs is None and training.minutes is not None:
+            yield Fault(where, "is required where training has neither steps nor epochs", others=others)
+    elif schedule.total_steps is not None and total <= schedule.warmup_steps:
+        rule = f"must be greater than training.schedule.warmup_steps, which is {schedule.warmup_steps}"
+        yield Fault(where, rule, total, others=others)
+    elif total <= schedule.warmup_steps:
+        rule = f"must be less than training.steps, which is {total}"
+        yield Fault(warmup, rule, schedule.warmup_steps, others=others)

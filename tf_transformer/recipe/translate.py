@@ -1,0 +1,220 @@
+"""The recipe of a translation."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
+from tf_transformer.recipe.base import Evaluation, Recipe, Rule
+from tf_transformer.recipe.data_section import Data
+from tf_transformer.recipe.fault import Fault, at
+from tf_transformer.recipe.fields import MOST_PIECES, Flag, Section, Whole, key
+from tf_transformer.recipe.model_section import Model
+from tf_transformer.recipe.parallel_entries import DevData, TestData, TrainData
+from tf_transformer.recipe.text_section import (
+    SubwordSampling,
+    Text,
+    entries_form,
+    normal_form_faults,
+    sampling_faults,
+    text_faults,
+)
+from tf_transformer.recipe.training_section import BatchSize, EarlyStopping, Training
+
+Pieces = Annotated[Whole, Field(ge=2, le=MOST_PIECES)]
+
+
+class TranslateData(Data):
+    """The text: files, tables, and how long a sentence may be."""
+
+    train: TrainData = key(..., "Training text: one entry, or a list of entries.", midway="logged")
+    dev: DevData = key(
+        ..., "Text that validation runs on: an entry, a list, named sets, or {fraction: 0.05} of train.",
+        midway="logged",
+    )  # fmt: skip
+    test: TestData | None = key(
+        None, "Text that is scored once, when training ends: an entry, a list, or named sets.", midway="free"
+    )
+    max_source_length: Pieces = key(
+        256, "Longest source sentence in pieces, the end token included.", midway="logged"
+    )
+    max_target_length: Pieces = key(
+        256, "Longest target sentence in pieces, the end token included.", midway="logged"
+    )
+    on_long: Literal["drop", "truncate"] = key(
+        "drop", "What to do with a longer pair of training text; counted either way.", midway="logged"
+    )
+
+    @property
+    def longest(self) -> int:
+        """Positions of the longest sentence of either side."""
+        return max(self.max_source_length, self.max_target_length)
+
+
+class TranslateText(Text):
+    """How text becomes ids, in training and in serving alike."""
+
+    shared: Flag = key(
+        True, "One vocabulary for source and target.", midway="refused", after="vocabulary_size"
+    )
+
+
+class TranslateModel(Model):
+    """The Transformer, an encoder and a decoder."""
+
+    tie_embeddings: Literal["all", "output", "none"] | None = key(
+        None,
+        "Shared weights: source = target = output, target = output, or none; by default as many as can be.",
+        midway="refused",
+    )
+
+
+class TranslateSampling(SubwordSampling):
+    """Other pieces for the same text each epoch: BPE-dropout, or sampling from a unigram model."""
+
+    sides: Literal["both", "source", "target"] = key("both", "Which side is sampled.", midway="logged")
+
+
+class TranslateStopping(EarlyStopping):
+    """Stops when validation gets no better."""
+
+    metric: Literal["bleu", "loss"] = key("bleu", "Measure of the first dev set.", midway="free")
+
+
+class TranslateTraining(Training):
+    """How long, how fast, and what is kept. The first of steps, epochs and minutes to be reached ends it."""
+
+    BUDGET: ClassVar[str] = "batch_tokens"
+    STOPPING: ClassVar[type[EarlyStopping]] = TranslateStopping
+
+    batch_tokens: BatchSize = key(
+        4096,
+        "Real target tokens of one update, over all devices; auto finds, once, what fits, up to 25000.",
+        midway="logged",
+        after="minutes",
+    )
+    loss_chunk: Annotated[Whole, Field(ge=16, le=10**8)] | None = key(
+        1024,
+        "Target positions whose logits are in memory at a time; null for all of an update.",
+        midway="logged",
+        after="label_smoothing",
+    )
+    subword_sampling: TranslateSampling | None = key(
+        None,
+        "Segment training text anew each epoch (sentencepiece only); null for never.",
+        midway="logged",
+        after="average_by",
+    )
+    r_drop: Annotated[float, Field(gt=0, le=1000)] | None = key(
+        None,
+        "R-Drop's alpha, such as 5: two dropouts of each batch must agree, at twice the cost; null for one.",
+        midway="logged",
+        after="subword_sampling",
+    )
+    early_stopping: TranslateStopping | None = key(
+        None, "Stop when validation gets no better; null for never.", midway="free"
+    )
+
+
+class TranslateDecoding(Section):
+    """The search that finds translations."""
+
+    beam: Annotated[Whole, Field(ge=1, le=MOST_HYPOTHESES)] = key(
+        4, "Hypotheses kept alive for each sentence; 1 is greedy.", midway="free"
+    )
+    length_formula: Literal["mean", "gnmt"] = key(
+        "mean", "Score: log P / length^a (mean), or log P / ((5 + length) / 6)^a (gnmt).", midway="free"
+    )
+    length_penalty: Annotated[float, Field(ge=0, le=100)] = key(
+        1.0, "The exponent a; the length counts the end token.", midway="free"
+    )
+    max_length_factor: Annotated[float, Field(ge=0, le=1000)] = key(
+        2.0, "Longest answer: this many pieces for each source piece,", midway="free"
+    )
+    max_length_margin: Annotated[Whole, Field(ge=1, le=LONGEST_ANSWER)] = key(
+        10, "and this many more.", midway="free"
+    )
+
+
+class TranslateEvaluation(Evaluation):
+    """What validation measures."""
+
+    tokenize: Literal["13a", "intl", "zh", "char", "none"] = key(
+        "13a", "sacreBLEU's tokenizer for val_bleu and test_bleu.", midway="logged"
+    )
+    beam: Annotated[Whole, Field(ge=1, le=MOST_HYPOTHESES)] = key(
+        1, "Beam of validation while training; 1, greedy, is fastest.", midway="logged"
+    )
+
+
+def _shared(text: TranslateText) -> Iterator[Fault]:
+    if text.model is not None and not text.shared:
+        rule = "must be true with text.model, which is one file for both sides"
+        yield Fault(("text", "shared"), rule, False, others=(at("text.model"),))
+
+
+def _tied(text: TranslateText, model: TranslateModel) -> Iterator[Fault]:
+    if model.tie_embeddings == "all" and not text.shared:
+        rule = "must be output or none where text.shared is false"
+        yield Fault(("model", "tie_embeddings"), rule, "all", others=(at("text.shared"),))
+
+
+def _positions(data: TranslateData, model: TranslateModel) -> Iterator[Fault]:
+    if model.positions == "learned" and model.max_length is not None and model.max_length < data.longest:
+        rule = f"must be at least {data.longest}, the longer of data.max_source_length and max_target_length"
+        others = tuple(map(at, ("model.positions", "data.max_source_length", "data.max_target_length")))
+        yield Fault(("model", "max_length"), rule, model.max_length, others=others)
+
+
+class TranslateRecipe(Recipe):
+    """All that determines a run of a translation."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        *Recipe.RULES,
+        (("text",), text_faults),
+        (("text",), _shared),
+        (("text", "training"), sampling_faults),
+        (("text", "model"), _tied),
+        (("data", "model"), _positions),
+        (("data", "text"), normal_form_faults),
+    )
+
+    task: Literal["translate"] = key(..., "What is trained.", midway="refused", example="translate")
+    data: TranslateData = key(..., "The text.", midway="logged")
+    text: TranslateText = key(
+        TranslateText(),
+        "How text becomes ids, in training and in serving alike.",
+        midway="refused",
+        after="data",
+    )
+    model: TranslateModel = key(TranslateModel(), "The Transformer.", midway="refused")
+    training: TranslateTraining = key(
+        TranslateTraining(), "How long, how fast, and what is kept.", midway="logged"
+    )
+    decoding: TranslateDecoding = key(
+        TranslateDecoding(), "The search that finds translations.", midway="free", after="training"
+    )
+    evaluation: TranslateEvaluation = key(TranslateEvaluation(), "What validation measures.", midway="logged")
+
+    def completed(self) -> Self:
+        """See `Recipe`; also normal form, ties of embeddings, and rows of learned positions."""
+        recipe = super().completed()
+        form = recipe.text.normal_form or entries_form(recipe.data) or "none"
+        recipe = recipe.replaced("text", normal_form=form)
+        if recipe.model.tie_embeddings is None:
+            recipe = recipe.replaced("model", tie_embeddings="all" if recipe.text.shared else "output")
+        if recipe.model.positions == "learned" and recipe.model.max_length is None:
+            recipe = recipe.replaced("model", max_length=recipe.data.longest)
+        return recipe
+
+    def warnings(self) -> Iterator[str]:
+        """See `Recipe`."""
+        yield from super().warnings()
+        model, data = self.model, self.data
+        if self.training.r_drop and not (
+            model.dropout or model.attention_dropout or model.activation_dropout
+        ):
+            yield "training.r_drop compares two dropouts, and there is none: all of model's are 0"
+        if self.text.tokenizer == "bytes" and min(data.max_source_length, data.max_target_length) < 100:
+            yield "data.max_source_length and data.max_target_length count bytes here, and are under 100"
