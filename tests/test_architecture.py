@@ -37,8 +37,8 @@ FLOORS = [
     },
     {"models", "data", "warm_start"},
     {"tasks"},
-    {"build", "evaluation", "training_step", "export", "serving"},
-    {"callbacks"},
+    {"evaluation", "training_step", "export", "serving"},
+    {"build", "callbacks"},
     {"trainer", "beginning", "batch_size", "fitting", "closing", "rate_range"},
     {"cli", "__main__"},
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ import trainings
 from trainings import demand_equal
 
 from tf_transformer import batch_size
-from tf_transformer.batch_size import choose_batch_tokens, most_expensive
+from tf_transformer.batch_size import choose_batch_tokens
+from tf_transformer.build import problem_of
+from tf_transformer.build.translation import TranslationProblem
 from tf_transformer.callbacks.advance import Advance
 from tf_transformer.data.batching import Batch
 from tf_transformer.errors import RunError
 from tf_transformer.memory import ProcessMemory
-from tf_transformer.recipe import Model
+from tf_transformer.recipe import load_recipe
 from tf_transformer.run_folder import RunFolder
 
 MIB = 2**20
@@ -53,7 +56,7 @@ class Machine:
         return int(self._peak)
 
     def choose(self, epoch_tokens: int = 10**6) -> batch_size.BatchSizeChoice:
-        return choose_batch_tokens(self.prepare, self, epoch_tokens)
+        return choose_batch_tokens(self.prepare, self, epoch_tokens, TranslationProblem.WORDS)
 
 
 def test_two_sizes_lead_to_the_largest_and_that_one_is_tried() -> None:
@@ -131,14 +134,17 @@ def test_not_even_a_small_update_fits() -> None:
     ],
 )
 def test_the_most_expensive_batch_hangs_on_the_model(
-    vocabulary_size: int, heads: int, loss_chunk: int | None, place: int
+    reversal: Path, vocabulary_size: int, heads: int, loss_chunk: int | None, place: int
 ) -> None:
     def batch(rows: int, source: int, target: int) -> Batch:
         return Batch(np.arange(rows), {"source": source, "target": target}, rows * target)
 
     batches = [batch(8, 1, 10), batch(30, 6, 2), batch(1, 50, 50)]
-    model = Model(num_layers=2, hidden_dim=64, intermediate_dim=64, num_heads=heads)
-    assert most_expensive(batches, model, vocabulary_size, loss_chunk) == place
+    model = f"model={{num_layers: 2, hidden_dim: 64, intermediate_dim: 64, num_heads: {heads}}}"
+    chunk = "null" if loss_chunk is None else loss_chunk
+    problem = problem_of(load_recipe(reversal, [model, f"training.loss_chunk={chunk}"]))
+    side = SimpleNamespace(target_vocabulary_size=vocabulary_size)
+    assert problem.most_expensive(batches, side) == place
 
 
 SMALL = (

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -11,18 +10,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer.build.data import EvaluationSet
+from tf_transformer.build import problem_of
 from tf_transformer.callbacks.state import TrainingState
-from tf_transformer.callbacks.validation import Measure
 from tf_transformer.checkpoints import CheckpointStore, Index, step_name
 from tf_transformer.closing import Closing
+from tf_transformer.evaluation import EvaluationSet
 from tf_transformer.recipe import load_recipe, with_files
 from tf_transformer.run_folder import RunFolder
-from tf_transformer.text import Normalizer
+from tf_transformer.text import Normalizer, Preprocessor
 
 SENTENCE = "a quick brown fox jumps over"
 STATE = TrainingState(step=30, seconds=3725.0, ended="steps")
-BLEU, LOSS = Measure("val_bleu", True), Measure("val_loss", False)
 
 
 class Toy(keras.Model):
@@ -43,7 +41,8 @@ class Task:
     def __init__(self, wanted: float) -> None:
         self.model = Toy()
         self.wanted = wanted
-        self.preprocessor = SimpleNamespace(normalizer=Normalizer())
+        self.side = Preprocessor.train(["a"], ["b"], tokenizer="words")
+        self.normalize = Normalizer().normalize_texts
         self.asked: list[str] = []
 
     def translate(self, texts: Sequence[str], **search: Any) -> list[str]:
@@ -55,14 +54,16 @@ class Task:
 def one_set(name: str) -> EvaluationSet:
     ids = tf.constant([[4, 4, 5]], tf.int32)
     text = f"{name} {SENTENCE}"
-    return EvaluationSet(name, [text], [[text]], [({"source_ids": ids, "target_ids": ids}, ids)])
+    return EvaluationSet(
+        name, {"source": [text], "target": [text]}, [({"source_ids": ids, "target_ids": ids}, ids)]
+    )
 
 
 def close(
     folder: Path,
     wanted: float,
     average: int,
-    measure: Measure = BLEU,
+    metric: str = "bleu",
     damaged: int | None = None,
     average_by: str = "last",
 ) -> tuple[dict[str, Any], Task, list[str]]:
@@ -71,7 +72,7 @@ def close(
     (folder / "recipe.yaml").write_text(
         "task: translate\ndata: {train: {table: a.tsv}, dev: {fraction: 0.5}}\n"
         f"training: {{steps: 30, keep: 3, average: {average}, average_by: {average_by}, precision: float32, "
-        "label_smoothing: 0.0}\n"
+        f"label_smoothing: 0.0, early_stopping: {{metric: {metric}}}}}\n"
     )
     recipe = with_files(load_recipe(folder / "recipe.yaml"), folder)
     run, task, said = RunFolder(folder / "run"), Task(wanted), list[str]()
@@ -85,8 +86,9 @@ def close(
     if damaged is not None:
         (store.folder / step_name(damaged) / "weights.npz").write_bytes(b"cut")
     translator: Any = task
-    closing = Closing(run, recipe, store, translator, said.append)
-    closing.run([one_set("dev"), one_set("more")], [one_set("one"), one_set("two")], STATE, measure)
+    problem = problem_of(recipe)
+    closing = Closing(run, problem, store, translator, problem.evaluator(translator), said.append)
+    closing.run([one_set("dev"), one_set("more")], [one_set("one"), one_set("two")], STATE)
     return json.loads(run.results_file.read_text()), task, said
 
 
@@ -119,10 +121,10 @@ def test_the_average_wins_where_dev_says_so(tmp_path: Path) -> None:
 
 def test_the_average_may_be_that_of_the_best(tmp_path: Path) -> None:
     # By BLEU 10 and 20 are the best two, by loss 20 and 30.
-    for measure, steps in ((BLEU, [10, 20]), (LOSS, [20, 30])):
-        folder = tmp_path / measure.name
+    for metric, steps in (("bleu", [10, 20]), ("loss", [20, 30])):
+        folder = tmp_path / metric
         folder.mkdir()
-        close(folder, wanted=1.5, average=2, measure=measure, average_by="best")
+        close(folder, wanted=1.5, average=2, metric=metric, average_by="best")
         average = CheckpointStore(folder / "run" / "checkpoints").read("average")
         assert average.state["averaged"] == steps
         assert [float(weight) for weight in average.weights.values()] == [sum(steps) / 20]
@@ -137,7 +139,7 @@ def test_the_best_stays_where_the_average_is_worse(tmp_path: Path) -> None:
 
 def test_dev_may_decide_by_loss(tmp_path: Path) -> None:
     # Two labels of three are class 4, so e^w / (6 + e^w) = 2 / 3 is best: w = ln 12, which is 2.48.
-    results, _, _ = close(tmp_path, wanted=2.0, average=2, measure=LOSS)
+    results, _, _ = close(tmp_path, wanted=2.0, average=2, metric="loss")
     assert results["checkpoint"] == "average"
     assert results["metrics"]["test_exact_match"] == 0.0
 

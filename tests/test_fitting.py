@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from tf_transformer.build.model import build_optimizer, build_schedule
+from tf_transformer.build.optimization import build_optimizer, build_schedule
 from tf_transformer.callbacks.checkpointing import split_variables
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import CheckpointStore, step_name
@@ -32,6 +32,8 @@ SCHEDULES = {
 class Point(keras.Model):
     """One weight."""
 
+    COUNTS = ("target_tokens",)
+
     def __init__(self) -> None:
         super().__init__(name="point")
         self.place = self.add_weight(name="place", shape=(2,), initializer="zeros")
@@ -46,9 +48,14 @@ def begun(folder: Path, recipe_file: Path, schedule: str, precision: str) -> Fit
     model.compile(optimizer=build_optimizer(recipe.training.optimizer, rate, precision))
     model.optimizer.build(model.model.trainable_variables)
     parts: dict[str, Any] = {name: None for name in Fitting.__dataclass_fields__}
-    parts |= {"folder": RunFolder(folder), "recipe": recipe, "store": CheckpointStore(folder / "checkpoints")}
+    problem = SimpleNamespace(recipe=recipe, side_sizes=lambda side: "")
+    parts |= {
+        "folder": RunFolder(folder),
+        "problem": problem,
+        "store": CheckpointStore(folder / "checkpoints"),
+    }
     parts |= {"state": TrainingState(), "model": model, "rate": rate}
-    parts |= {"terminal": SimpleNamespace(say=lambda line: None), "task": SimpleNamespace(preprocessor=None)}
+    parts |= {"terminal": SimpleNamespace(say=lambda line: None), "task": SimpleNamespace(side=None)}
     return Fitting(**parts)
 
 

@@ -13,10 +13,10 @@ from surroundings import SmallDisk, permissions_count
 from tf_transformer.callbacks.records import Records
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.tensorboard import TensorBoardEvents
-from tf_transformer.callbacks.validation import Outcome, Sample
 from tf_transformer.checkpoints import CheckpointStore, Index, step_name
 from tf_transformer.cli import main
 from tf_transformer.errors import ProjectError
+from tf_transformer.evaluation import Outcome, Sample
 from tf_transformer.recipe import load_recipe, with_files
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Preprocessor

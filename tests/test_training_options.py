@@ -9,10 +9,9 @@ import trainings
 from trainings import Crash, after_update, crash, demand_equal, metrics
 
 from tf_transformer.build import load_run
-from tf_transformer.build.data import encode_evaluation, read_text
 from tf_transformer.callbacks.checkpointing import raw_weights
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore
-from tf_transformer.evaluation import TeacherForced
+from tf_transformer.evaluation.teacher_forced import TeacherForced
 
 SMALL = (
     "model.num_layers=1",
@@ -68,9 +67,9 @@ def test_the_moving_average_is_validated_and_answers(undisturbed: Path) -> None:
     losses = {row["step"]: row["val_loss"] for row in metrics(undisturbed)}
     for step in steps:
         loaded = load_run(undisturbed, str(step))
-        preprocessor, recipe = loaded.task.preprocessor, loaded.recipe
-        dev = encode_evaluation(read_text(recipe).dev[0], preprocessor, recipe.data)
-        found = TeacherForced(loaded.task.model, recipe.training.label_smoothing)(dev.batches)
+        dev = loaded.problem.dev_sets(loaded.problem.read(), loaded.task.side)[0]
+        smoothing = loaded.recipe.training.label_smoothing
+        found = TeacherForced(loaded.task.model, smoothing)(dev.batches)
         assert found["loss"] == pytest.approx(losses[step], rel=1e-5)
         raw = raw_weights(CheckpointStore(undisturbed / "checkpoints").read(f"step-{step:08d}"))
         assert any((raw[weight.path] != weight.numpy()).any() for weight in loaded.task.model.weights)

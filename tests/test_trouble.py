@@ -13,9 +13,10 @@ from surroundings import FULL, SmallDisk
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from trainings import demand_equal, events
 
-from tf_transformer import fitting, training_step
+from tf_transformer import training_step
 from tf_transformer.checkpoints import CheckpointStore
 from tf_transformer.errors import ProjectError, RunError
+from tf_transformer.evaluation.translation import TranslationEvaluator
 from tf_transformer.models import Transformer
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Preprocessor
@@ -254,7 +255,7 @@ def test_memory_that_does_not_suffice_says_which_batch_and_what_to_lower(
 def test_memory_that_does_not_suffice_for_validation_says_so(
     reversal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitting.DevSets, "__call__", exhausted)
+    monkeypatch.setattr(TranslationEvaluator, "quick", exhausted)
     rule = r"^out of memory in the validation of update 3: lower evaluation\.beam \(now 2\) or data\.max_sou"
     with pytest.raises(RunError, match=rule):
         start(reversal, tmp_path / "run", "evaluation.beam=2")

@@ -2,18 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from tf_transformer.build.data import plan_batches
-from tf_transformer.data.batching import Batch
+from tf_transformer.build.problem import Problem, Words
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.pipeline import Position, training_dataset
 from tf_transformer.errors import RunError
 from tf_transformer.memory import Memory, device_memory, in_gib
-from tf_transformer.recipe import Model, TranslateRecipe
-from tf_transformer.text import Preprocessor
 from tf_transformer.training_step import TrainingModel
 
 MOST_TOKENS = 25_000
@@ -45,7 +42,7 @@ class BatchSizeChoice:
     reason: str
 
 
-def choose_batch_tokens(prepare: Prepare, memory: Memory, epoch_tokens: int) -> BatchSizeChoice:
+def choose_batch_tokens(prepare: Prepare, memory: Memory, epoch_tokens: int, words: Words) -> BatchSizeChoice:
     """Finds the largest update that fits, by the memory that real ones take.
 
     Two small sizes show what a token takes; the size that this leads to is then tried itself, and made
@@ -56,6 +53,7 @@ def choose_batch_tokens(prepare: Prepare, memory: Memory, epoch_tokens: int) -> 
             size.
         memory: Measures the update.
         epoch_tokens: Target tokens of an epoch; an update of more there cannot be.
+        words: What messages call tokens and data.
 
     Raises:
         RunError: When not even a small update fits.
@@ -66,19 +64,19 @@ def choose_batch_tokens(prepare: Prepare, memory: Memory, epoch_tokens: int) -> 
     search.try_size(size)  # builds the graph, whose memory is no batch's
     if not search.try_size(size):
         raise RunError(
-            f"training.batch_tokens: auto: an update of {size:,} target tokens does not fit in {memory.of}; "
-            "make the model smaller, or lower data.max_source_length and max_target_length"
+            f"training.batch_tokens: auto: an update of {size:,} {words.unit}s does not fit in {memory.of}; "
+            f"make the model smaller, or lower {words.lengths}"
         )
     if size < most:
         # The second size may be the smaller one, where four times the first would not fit.
         search.try_size(min(4 * size, most) if 4 * search.peaks[size] <= memory.limit else size // 2)
     while (size := search.next_size(most)) > WORTH_IT * search.largest or most == size > search.largest:
         search.try_size(size)
-    return BatchSizeChoice(search.largest, _reason(search, epoch_tokens))
+    return BatchSizeChoice(search.largest, _reason(search, epoch_tokens, words.data))
 
 
-def _reason(search: "_Search", epoch_tokens: int) -> str:
-    limits = {MOST_TOKENS: "as many as are of use", epoch_tokens: "all of the training text"}
+def _reason(search: "_Search", epoch_tokens: int, data: str) -> str:
+    limits = {MOST_TOKENS: "as many as are of use", epoch_tokens: f"all of the training {data}"}
     memory, peak = search.memory, search.peaks[search.largest]
     return (
         f"{limits.get(search.largest, 'limited by memory')}; the largest such update takes {in_gib(peak)}, "
@@ -133,21 +131,21 @@ class _Search:
 
 
 def find_batch_tokens(
-    recipe: TranslateRecipe,
+    problem: Problem[Any],
     model: TrainingModel,
     encoded: EncodedCorpus,
     weights: Sequence[float],
-    preprocessor: Preprocessor,
+    side: Any,
     memory: Memory | None = None,
 ) -> BatchSizeChoice:
-    """Finds the batch size of a recipe by updates on its own text.
+    """Finds the batch size of a recipe by updates on its own data.
 
     Args:
-        recipe: With ``auto`` for ``training.batch_tokens``.
+        problem: Of a recipe with ``auto`` for the size of an update.
         model: A compiled one like the one to be trained; its weights are spoilt.
-        encoded: The training text.
+        encoded: The training data.
         weights: Times that an epoch takes each corpus.
-        preprocessor: Makes its batches.
+        side: Makes its batches.
         memory: Measures; by default that of the device at hand.
 
     Raises:
@@ -158,38 +156,10 @@ def find_batch_tokens(
         scale.assign(1.0)
 
     def prepare(tokens: int) -> Callable[[], object]:
-        training = recipe.training.model_copy(update={"batch_tokens": tokens})
-        plan = plan_batches(encoded, training, weights)
-        pieces = preprocessor.target_vocabulary_size
-        place = most_expensive(plan.epoch(0), recipe.model, pieces, training.loss_chunk)
-        batches = training_dataset(encoded, plan, preprocessor.assemble, Position(0, place))
+        plan = problem.batches(encoded, weights, tokens)
+        place = problem.most_expensive(plan.epoch(0), side)
+        batches = training_dataset(encoded, plan, side.assemble, Position(0, place))
         return lambda: model.fit(batches, steps_per_epoch=1, epochs=1, verbose=0, shuffle=False)
 
-    epoch_tokens = np.dot(np.asarray(weights)[encoded.corpora], encoded.lengths["target"])
-    return choose_batch_tokens(prepare, memory or device_memory(), int(epoch_tokens))
-
-
-def most_expensive(
-    batches: list[Batch], model: Model, vocabulary_size: int, loss_chunk: int | None = None
-) -> int:
-    """The place of the batch whose update takes the most memory.
-
-    It is told from a rough count of the numbers that the backward pass needs: of logits and their gradients,
-    of what each layer makes of each position, and of the weights of attention, which long sentences square.
-
-    Args:
-        batches: An epoch's.
-        model: The sizes of the model.
-        vocabulary_size: Pieces of the target side.
-        loss_chunk: Target positions whose logits are in memory at a time; None for all.
-    """
-    layer = 12 * model.hidden_dim + 2 * model.intermediate_dim
-
-    def numbers(batch: Batch) -> int:
-        source, target = batch.lengths["source"], batch.lengths["target"]
-        rows = len(batch.rows)
-        attention = 3 * model.num_heads * (source**2 + target**2 + source * target)
-        layers = model.num_layers * (layer * (source + 2 * target) + attention)
-        return rows * layers + 3 * vocabulary_size * min(rows * target, loss_chunk or rows * target)
-
-    return max(range(len(batches)), key=lambda place: numbers(batches[place]))
+    size = problem.epoch_size(encoded, weights)
+    return choose_batch_tokens(prepare, memory or device_memory(), size, problem.WORDS)

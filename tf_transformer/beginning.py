@@ -5,16 +5,16 @@ All that can be refused is refused before anything of the run is written.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from tf_transformer.build.run import check_vocabularies, mended_index
+from tf_transformer.build import problem_of
+from tf_transformer.build.run import mended_index
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, Index
 from tf_transformer.errors import RunError
 from tf_transformer.precision import choose_precision
 from tf_transformer.recipe import Change, Changes, Recipe, compare_recipes
 from tf_transformer.run_folder import RunFolder
-from tf_transformer.text import Preprocessor
 
 Reset = Literal["optimizer", "schedule", "data"]
 
@@ -28,7 +28,7 @@ class Beginning:
         store: Its checkpoints.
         recipe: The recipe to train, its precision chosen.
         checkpoint: What training continues from; None where it begins.
-        preprocessor: The run's own; None where it begins.
+        side: The run's own text or image side; None where it begins.
         events: What happened to the run, each with a short name.
         index: An index of the checkpoints in place of a broken one.
     """
@@ -37,7 +37,7 @@ class Beginning:
     store: CheckpointStore
     recipe: Recipe
     checkpoint: Checkpoint | None = None
-    preprocessor: Preprocessor | None = None
+    side: Any = None
     events: Sequence[tuple[str, str]] = ()
     index: Index | None = None
 
@@ -102,13 +102,14 @@ def begin(
         events.append(("best begun anew", f"{why} has changed, so the next validation is the best so far"))
         state = {**checkpoint.state, "best": None, "best_step": None, "waited": 0}
         checkpoint = replace(checkpoint, state=state)
-    preprocessor = Preprocessor.load(folder.tokenizer)
-    check_vocabularies(checkpoint, preprocessor, folder.tokenizer)
+    problem = problem_of(old)
+    side = problem.load_side(folder.tokenizer)
+    problem.check_side(side, checkpoint, folder.tokenizer)
     for event, detail in events:
         say(f"changed midway: {detail}" if event == "recipe changed" else detail)
     if recipe.training.precision == "auto":
         recipe = recipe.replaced("training", precision=old.training.precision)
-    return Beginning(folder, store, recipe, checkpoint, preprocessor, events, index if note else None)
+    return Beginning(folder, store, recipe, checkpoint, side, events, index if note else None)
 
 
 def _weighed(folder: RunFolder, old: Recipe, new: Recipe, reset: Collection[Reset]) -> Changes:
@@ -133,8 +134,8 @@ def _other_measure(old: Recipe, new: Recipe, changes: Changes) -> str | None:
     if old.training.best_by != new.training.best_by:
         return "training.early_stopping.metric"
     of_dev = (change.key for change in changes.logged if change.key.startswith("data.dev."))
-    of_text = (change.key for change in changes.logged if change.key == "evaluation.tokenize")
-    return next(of_dev, None) or (next(of_text, None) if new.training.best_by == "bleu" else None)
+    keys = problem_of(new).measured_by
+    return next(of_dev, None) or next((change.key for change in changes.logged if change.key in keys), None)
 
 
 def _refuse_lost_checkpoints(folder: RunFolder) -> None:

@@ -4,19 +4,16 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tf_transformer.build.data import EvaluationSet
-from tf_transformer.build.run import set_weights
-from tf_transformer.callbacks.dev_sets import DevSets
+from tf_transformer.build import Problem
+from tf_transformer.build.weights import set_weights
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.terminal import clock
-from tf_transformer.callbacks.validation import Measure
 from tf_transformer.checkpoints import AVERAGE, CheckpointStore
 from tf_transformer.errors import RunError, counted
-from tf_transformer.evaluation import translate_and_score
-from tf_transformer.recipe import TranslateRecipe
+from tf_transformer.evaluation import Evaluated, EvaluationSet, Evaluator, Outcome, over_sets
 from tf_transformer.results import final_results
 from tf_transformer.run_folder import RunFolder
-from tf_transformer.tasks.translate import Translator
+from tf_transformer.tasks.task import Task
 
 
 class Closing:
@@ -24,77 +21,70 @@ class Closing:
 
     Args:
         folder: The run.
-        recipe: As resolved.
+        problem: What was learnt.
         store: The run's checkpoints.
-        task: A float32 translator, which takes the checkpoints' weights.
+        task: The task in float32, which takes the checkpoints' weights.
+        evaluator: Says how good it is.
         say: Prints a line for the person who waits.
     """
 
     def __init__(
         self,
         folder: RunFolder,
-        recipe: TranslateRecipe,
+        problem: Problem[Any],
         store: CheckpointStore,
-        task: Translator,
+        task: Task,
+        evaluator: Evaluator,
         say: Callable[[str], None],
     ) -> None:
         self.folder = folder
-        self.recipe = recipe
+        self.problem = problem
+        self.recipe = problem.recipe
         self.store = store
         self.task = task
+        self.evaluator = evaluator
         self.say = say
 
-    def run(
-        self,
-        dev: Sequence[EvaluationSet],
-        tests: Sequence[EvaluationSet],
-        state: TrainingState,
-        measure: Measure,
-    ) -> None:
+    def run(self, dev: Sequence[EvaluationSet], tests: Sequence[EvaluationSet], state: TrainingState) -> None:
         """Averages where the recipe says so, chooses, scores, and writes the results.
 
         Args:
             dev: Dev sets; the first decides.
             tests: Test sets.
             state: Of the complete training.
-            measure: By which dev decides.
         """
-        figures = {name: self._dev_figures(name, dev) for name in self._candidates(state, measure)}
-        chosen = next(iter(figures))
-        for name, values in figures.items():
-            if measure.improves(values[measure.name], figures[chosen][measure.name]):
+        measure = self.problem.measure
+        outcomes = {name: self._on_dev(name, dev) for name in self._candidates(state)}
+        chosen = next(iter(outcomes))
+        for name, outcome in outcomes.items():
+            if measure.improves(outcome.figures[measure.name], outcomes[chosen].figures[measure.name]):
                 chosen = name
-            self.say(f"dev, {name}: BLEU {values['val_bleu']:.2f}, loss {values['val_loss']:.3f}")
+            self.say(f"dev, {name}: {outcome.sets[0].brief}")
         index = self.store.index()
         index.average_is_best = chosen == AVERAGE
         self.store.write_index(index)
         self._take(chosen)
-        metrics: dict[str, Any] = dict(figures[chosen])
-        signatures: dict[str, str] = {}
-        for number, test in enumerate(tests):
-            prefix = "test_" if number == 0 else f"test_{test.name}_"
-            scores = translate_and_score(
-                self.task, test.sources, test.references, tokenize=self.recipe.evaluation.tokenize
-            )[1]
-            metrics |= {f"{prefix}{name}": value for name, value in scores.values.items()}
-            signatures |= {f"{prefix}{name}": value for name, value in scores.signatures.items()}
-            self.say(
-                f"{test.name}, {chosen}: BLEU {scores.values['bleu']:.2f} "
-                f"[{scores.values['bleu_low']:.2f}, {scores.values['bleu_high']:.2f}], "
-                f"exact {scores.values['exact_match']:.1f} %, {scores.signatures['bleu']}"
-            )
+
+        def score(test: EvaluationSet) -> Evaluated:
+            evaluated = self.evaluator.full(test)
+            self.say(f"{test.name}, {chosen}: {evaluated.brief}")
+            return evaluated
+
+        found = over_sets(tests, score, "test")
+        metrics = outcomes[chosen].figures | found.figures
         facts = {"checkpoint": chosen, "step": state.step, "seconds": state.seconds, "ended_by": state.ended}
-        self.folder.write_results(final_results(self.folder, self.recipe, metrics, signatures, facts))
+        results = final_results(self.folder, self.recipe, metrics, found.signatures, facts)
+        self.folder.write_results(results)
         self._point_the_way(state)
 
-    def _candidates(self, state: TrainingState, measure: Measure) -> list[str]:
+    def _candidates(self, state: TrainingState) -> list[str]:
         index = self.store.index()
         index.average_is_best = False  # that of an earlier, shorter training says nothing of this one
         self.store.write_index(index)
         names = [self._best()]
         wanted, kept = self.recipe.training.average, index.kept
         if self.recipe.training.average_by == "best":
-            kept = measure.ranked(kept, self.folder.metrics())
+            kept = self.problem.measure.ranked(kept, self.folder.metrics())
         kept = sorted(kept[-wanted:]) if wanted else []
         if kept and self._has_averaged(kept, state):
             names.append(AVERAGE)
@@ -125,27 +115,18 @@ class Closing:
         self.say(line)
         self.folder.log_event("damaged checkpoint", line)
 
-    def _dev_figures(self, name: str, dev: Sequence[EvaluationSet]) -> dict[str, float]:
-        """Dev figures of one checkpoint, by the recipe's own search."""
+    def _on_dev(self, name: str, dev: Sequence[EvaluationSet]) -> Outcome:
+        """What dev says of one checkpoint."""
         self._take(name)
-        measure = DevSets(
-            self.task.model,
-            self.task,
-            dev,
-            label_smoothing=self.recipe.training.label_smoothing,
-            tokenize=self.recipe.evaluation.tokenize,
-            beam=self.recipe.decoding.beam,
-            samples=0,
-        )
-        return measure().figures
+        return over_sets(dev, self.evaluator.choosing, "val")
 
     def _take(self, name: str) -> None:
-        found = self.store.read(name)
-        set_weights(self.task.model, found.weights, str(found.folder), self.task.preprocessor)
+        found, sizes = self.store.read(name), self.problem.side_sizes(self.task.side)
+        set_weights(self.task.model, found.weights, str(found.folder), sizes)
 
     def _point_the_way(self, state: TrainingState) -> None:
         path, updates = shlex.quote(str(self.folder.path)), counted(state.step, "update")
         self.say(f"\ncomplete ({state.ended}) after {updates} in {clock(state.seconds)}: {self.folder.path}")
-        self.say(f"  translate   tf-transformer predict {path} < FILE")
+        self.say(f"  {self.problem.WORDS.verb:<12}tf-transformer predict {path} < FILE")
         self.say(f"  export      tf-transformer export {path} exported")
         self.say(f"  look        tensorboard --logdir {shlex.quote(str(self.folder.tensorboard))}")

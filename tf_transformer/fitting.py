@@ -3,12 +3,13 @@
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import tensorflow as tf
 
 from tf_transformer.beginning import Reset
-from tf_transformer.build.data import EvaluationSet
-from tf_transformer.build.run import set_weights
+from tf_transformer.build import Problem
+from tf_transformer.build.weights import set_weights
 from tf_transformer.callbacks.advance import Advance, Interruption, Limits
 from tf_transformer.callbacks.checkpointing import (
     Checkpointing,
@@ -16,20 +17,20 @@ from tf_transformer.callbacks.checkpointing import (
     split_variables,
     training_variables,
 )
-from tf_transformer.callbacks.dev_sets import DevSets
 from tf_transformer.callbacks.health import DivergenceError, Health, HealthRules
 from tf_transformer.callbacks.records import Records
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.tensorboard import TensorBoardEvents
 from tf_transformer.callbacks.terminal import Terminal
-from tf_transformer.callbacks.validation import Measure, Outcome, Validation
+from tf_transformer.callbacks.validation import Validation
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, step_name
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.pipeline import Plan, Position, training_dataset
 from tf_transformer.errors import RunError
-from tf_transformer.recipe import TranslateRecipe, dump_recipe
+from tf_transformer.evaluation import EvaluationSet, Evaluator, Outcome, over_sets
+from tf_transformer.recipe import dump_recipe
 from tf_transformer.run_folder import RunFolder
-from tf_transformer.tasks.translate import Translator
+from tf_transformer.tasks.task import Task
 from tf_transformer.training_step import AdjustableRate, TrainingModel
 
 KEPT_ON_RESET = ("loss_scale",)
@@ -42,40 +43,42 @@ class Fitting:
 
     Args:
         folder: The run.
-        recipe: As resolved.
+        problem: What is learnt.
         store: The run's checkpoints.
         state: Where the training stands; moved on in place.
         terminal: Shows it.
         model: The model in training, compiled.
         rate: Its learning rate.
-        task: Decodes the dev sets, in float32.
+        task: Answers the dev sets, in float32.
+        evaluator: Says how good it is.
         dev: Dev sets.
-        encoded: The training text as ids.
+        encoded: The training data as tensors.
         plan: Its batches.
     """
 
     folder: RunFolder
-    recipe: TranslateRecipe
+    problem: Problem[Any]
     store: CheckpointStore
     state: TrainingState
     terminal: Terminal
     model: TrainingModel
     rate: AdjustableRate
-    task: Translator
+    task: Task
+    evaluator: Evaluator
     dev: Sequence[EvaluationSet]
     encoded: EncodedCorpus
     plan: Plan
+
+    @property
+    def recipe(self) -> Any:
+        """The recipe, as resolved."""
+        return self.problem.recipe
 
     @property
     def limits(self) -> Limits:
         """What ends the training."""
         training = self.recipe.training
         return Limits(training.steps, training.epochs, training.minutes)
-
-    @property
-    def measure(self) -> Measure:
-        """What the best checkpoint is chosen by."""
-        return Measure.of(self.recipe.training.best_by)
 
     def is_complete(self) -> bool:
         """Whether a limit of the recipe, as it stands now, was reached before."""
@@ -95,7 +98,8 @@ class Fitting:
             RunError: When the checkpoint is of another model or optimizer; names what does not fit.
         """
         where = str(checkpoint.folder)
-        set_weights(self.model.model, raw_weights(checkpoint), where, self.task.preprocessor)
+        sizes = self.problem.side_sizes(self.task.side)
+        set_weights(self.model.model, raw_weights(checkpoint), where, sizes)
         if self.model.average is not None:
             self.model.average.restore(checkpoint.weights)
         for path, variable in training_variables(self.model).items():
@@ -159,20 +163,10 @@ class Fitting:
 
     def _too_large(self, error: tf.errors.ResourceExhaustedError) -> RunError:
         """The error that names the batch which did not fit, and what to lower."""
-        batch, training = self.plan.epoch(self.state.epoch)[self.state.batch], self.recipe.training
-        chunk = " or set training.loss_chunk to 1024" if training.loss_chunk is None else ""
+        batch = self.problem.describe_batch(self.plan.epoch(self.state.epoch)[self.state.batch])
         return RunError(
-            f"out of memory after update {self.state.step:,}, at a batch of {len(batch.rows):,} pairs, padded"
-            f" to {batch.lengths['source']} source and {batch.lengths['target']} target pieces: lower "
-            f"training.batch_tokens (now {training.batch_tokens:,}) or {self._longest()}{chunk}; "
-            f"TensorFlow says: {_first_line(error)}"
-        )
-
-    def _longest(self) -> str:
-        data = self.recipe.data
-        return (
-            f"data.max_source_length ({data.max_source_length}) and "
-            f"data.max_target_length ({data.max_target_length})"
+            f"out of memory after update {self.state.step:,}, at a batch of {batch}: lower "
+            f"{self.problem.smaller_updates()}; TensorFlow says: {_first_line(error)}"
         )
 
     def _fall_back(self, error: DivergenceError) -> None:
@@ -195,14 +189,15 @@ class Fitting:
         state, digest = self.state, self.plan.digest()
         if state.plan not in (None, digest):
             place = Position(state.epoch + (state.batch > 0), 0)
-            self._event("new batches", f"text or batch size has changed; going on with epoch {place.epoch}")
+            what = f"{self.problem.WORDS.data} or batch size"
+            self._event("new batches", f"{what} has changed; going on with epoch {place.epoch}")
         else:
             place = Position(state.epoch, 0).advance(self.plan, state.batch)
         state.epoch, state.batch, state.plan = place.epoch, place.batch, digest
         return place
 
     def _fit(self, interruption: Interruption) -> None:
-        dataset = training_dataset(self.encoded, self.plan, self.task.preprocessor.assemble, self._place())
+        dataset = training_dataset(self.encoded, self.plan, self.task.side.assemble, self._place())
         training, limits = self.recipe.training, self.limits
         events = TensorBoardEvents(self.state, self.folder.tensorboard)
         if self.state.step == 0:
@@ -227,7 +222,7 @@ class Fitting:
         self.model.fit(dataset, epochs=1, verbose=0, shuffle=False, callbacks=callbacks)
 
     def _ranked(self, steps: list[int]) -> list[int]:
-        return self.measure.ranked(steps, self.folder.metrics())
+        return self.problem.measure.ranked(steps, self.folder.metrics())
 
     def _health(self) -> Health:
         training, rules = self.recipe.training, self.recipe.training.divergence
@@ -236,34 +231,30 @@ class Fitting:
             HealthRules(training.max_skipped, rules.above, rules.patience, rules.action),
             lambda epoch, batch: self.encoded.where(self.plan.epoch(epoch)[batch].rows),
             self._event,
+            self.problem.WORDS.row,
+            self.problem.WORDS.data,
         )
 
     def _validation(self, events: TensorBoardEvents) -> Validation:
-        training, evaluation = self.recipe.training, self.recipe.evaluation
-        validate = DevSets(
-            self.model.answering,
-            self.task,
-            self.dev,
-            label_smoothing=training.label_smoothing,
-            tokenize=evaluation.tokenize,
-            beam=evaluation.beam,
-            samples=evaluation.samples,
-        )
+        training, task, answering = self.recipe.training, self.task, self.model.answering
 
-        def within_memory() -> Outcome:
+        def validate() -> Outcome:
+            if task.model is not answering:
+                for mine, theirs in zip(task.model.weights, answering.weights, strict=True):
+                    mine.assign(theirs)
             try:
-                return validate()
+                return over_sets(self.dev, self.evaluator.quick, "val")
             except tf.errors.ResourceExhaustedError as error:
                 raise RunError(
-                    f"out of memory in the validation of update {self.state.step:,}: lower evaluation.beam "
-                    f"(now {evaluation.beam}) or {self._longest()}; TensorFlow says: {_first_line(error)}"
+                    f"out of memory in the validation of update {self.state.step:,}: lower "
+                    f"{self.problem.smaller_validation()}; TensorFlow says: {_first_line(error)}"
                 ) from None
 
         return Validation(
             self.state,
             training.validate_every,
-            within_memory,
-            self.measure,
+            validate,
+            self.problem.measure,
             rate=lambda step: float(self.rate(step - 1)),
             patience=training.early_stopping.patience if training.early_stopping else None,
             listeners=(Records(self.folder), events, self.terminal),

@@ -30,8 +30,8 @@ class Manifest(BaseModel):
     task: str = Field(description="The recipe's task, such as `translate`.")
     labels: tuple[str, ...] = Field((), description="Class names in the order of the probabilities.")
     signatures: tuple[str, ...] = Field(description="Names of the model's signatures.")
-    source_vocabulary_size: int = Field(description="Ids that the source side knows.")
-    target_vocabulary_size: int = Field(description="Ids that the target side knows.")
+    source_vocabulary_size: int = Field(0, description="Ids that the source side knows.")
+    target_vocabulary_size: int = Field(0, description="Ids that the target side knows.")
     custom_ops: tuple[str, ...] = Field((), description="Ops that core TensorFlow does not have.")
     # A list of names, not any name: a file from elsewhere must not say what is imported here.
     python_modules: tuple[Literal["tensorflow_text"], ...] = Field(

@@ -8,27 +8,19 @@ from typing import Any
 
 from tf_transformer.batch_size import find_batch_tokens
 from tf_transformer.beginning import Reset, begin
-from tf_transformer.build.data import (
-    EvaluationSet,
-    TextData,
-    build_preprocessor,
-    encode_evaluation,
-    encode_training,
-    read_text,
-)
-from tf_transformer.build.model import build_optimizer, build_schedule, build_transformer, build_translator
-from tf_transformer.build.plan import build_plan
+from tf_transformer.build import Problem, problem_of
+from tf_transformer.build.optimization import build_optimizer, build_schedule
+from tf_transformer.build.problem import Examples
 from tf_transformer.callbacks.advance import Interruption
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.terminal import Terminal
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore
 from tf_transformer.closing import Closing
-from tf_transformer.data.encoding import EncodedCorpus, token_warnings
-from tf_transformer.errors import RunError, counted
+from tf_transformer.data.encoding import EncodedCorpus
+from tf_transformer.errors import RunError
 from tf_transformer.fitting import Fitting
-from tf_transformer.recipe import Recipe, TranslateRecipe, recipe_digest
+from tf_transformer.recipe import Recipe, recipe_digest
 from tf_transformer.run_folder import RunFolder
-from tf_transformer.text import Preprocessor
 from tf_transformer.training_step import TrainingModel
 
 EXIT_DONE = 0
@@ -64,7 +56,6 @@ def train(
         if fresh:
             folder.move_aside()
         with folder.lock():
-            assert isinstance(recipe, TranslateRecipe)  # there is no other yet
             return _Training(folder, recipe, frozenset(reset), quiet).run()
     except OSError as error:
         raise RunError(
@@ -76,17 +67,14 @@ def train(
 class _Training:
     """One call of ``train``: what it reads and builds, in order."""
 
-    def __init__(
-        self, folder: RunFolder, recipe: TranslateRecipe, reset: frozenset[Reset], quiet: bool
-    ) -> None:
+    def __init__(self, folder: RunFolder, recipe: Recipe, reset: frozenset[Reset], quiet: bool) -> None:
         self.folder = folder
         self.reset = reset
         self.state = TrainingState()
         self.store = CheckpointStore(folder.checkpoints)
-        self.terminal = Terminal(self.state, quiet=quiet)
+        self.terminal = Terminal(self.state, problem_of(recipe).HEADINGS, quiet=quiet)
         self.beginning = begin(folder, recipe, self.store, self.terminal.say, reset)
-        assert isinstance(self.beginning.recipe, TranslateRecipe)
-        self.recipe = self.beginning.recipe
+        self.problem: Problem[Any] = problem_of(self.beginning.recipe)
 
     def run(self) -> int:
         """Prepares, trains, and scores."""
@@ -95,17 +83,18 @@ class _Training:
             self.beginning.write()
             self.terminal.say(f"{self.folder.path}: is complete, its figures are in results.json")
             return EXIT_DONE
-        text = read_text(self.recipe)
-        preprocessor = self.beginning.preprocessor or build_preprocessor(self.recipe.text, text.train)
-        encoded = encode_training(text.train, preprocessor, self.recipe.data)
-        self._report(text, encoded)
-        if self.recipe.training.batch_tokens == "auto":
-            self._find_batch_size(text, preprocessor, encoded)
-        fitting = self._fitting(text, preprocessor, encoded)
+        examples = self.problem.read()
+        side = self.beginning.side or self.problem.make_side(examples)
+        encoded = self.problem.encode(examples, side)
+        for line in self.problem.report(examples, encoded):
+            self.terminal.say(line)
+        if self.problem.recipe.training.budget == "auto":
+            self._find_batch_size(examples, side, encoded)
+        fitting = self._fitting(examples, side, encoded)
         # Whatever can be refused is refused: the folder changes now, and not before.
         if checkpoint is None:
             self.beginning.write()
-            preprocessor.save(self.folder.tokenizer)
+            side.save(self.folder.tokenizer)
         else:
             fitting.restore(checkpoint)
             self.beginning.write()
@@ -116,9 +105,11 @@ class _Training:
             if self.state.ended is None:
                 self.terminal.say(f"interrupted at update {self.state.step:,}; the same command continues")
                 return 128 + (interruption.signal or 0)
-        tests = [EvaluationSet(test.name, test.sources, test.references, ()) for test in text.test]
-        closing = Closing(self.folder, self.recipe, self.store, fitting.task, self.terminal.say)
-        closing.run(fitting.dev, tests, self.state, fitting.measure)
+        tests = self.problem.test_sets(examples, side)
+        closing = Closing(
+            self.folder, self.problem, self.store, fitting.task, fitting.evaluator, self.terminal.say
+        )
+        closing.run(fitting.dev, tests, self.state)
         return EXIT_DONE
 
     def _is_scored(self, checkpoint: Checkpoint) -> bool:
@@ -130,41 +121,31 @@ class _Training:
             results is not None
             and checkpoint.state.get("ended") is not None
             and results.get("step") == checkpoint.state.get("step")
-            and results.get("recipe_sha256") == recipe_digest(self.recipe)
+            and results.get("recipe_sha256") == recipe_digest(self.problem.recipe)
         )
 
-    def _report(self, text: TextData, encoded: EncodedCorpus) -> None:
-        for line in (*text.report, *(line for report in encoded.reports for line in report.to_lines())):
-            self.terminal.say(line)
-        for warning in token_warnings(encoded):
-            self.terminal.say(f"warning: {warning}")
-
-    def _find_batch_size(self, text: TextData, preprocessor: Preprocessor, encoded: EncodedCorpus) -> None:
+    def _find_batch_size(self, examples: Examples, side: Any, encoded: EncodedCorpus) -> None:
         """Finds the batch size with a model that is thrown away; the run keeps it."""
-        trained, _ = self._training_model(preprocessor)
-        choice = find_batch_tokens(self.recipe, trained, encoded, text.weights, preprocessor)
+        trained, _ = self._training_model(side)
+        choice = find_batch_tokens(self.problem, trained, encoded, examples.weights, side)
         del trained
         gc.collect()  # before the model that is trained takes its place
-        self.terminal.say(f"batch_tokens {choice.tokens:,}: {choice.reason}")
-        self.recipe = self.recipe.replaced("training", batch_tokens=choice.tokens)
-        self.beginning = replace(self.beginning, recipe=self.recipe)
+        key = self.problem.recipe.training.BUDGET
+        self.terminal.say(f"{key} {choice.tokens:,}: {choice.reason}")
+        recipe = self.problem.recipe.replaced("training", **{key: choice.tokens})
+        self.problem, self.beginning = problem_of(recipe), replace(self.beginning, recipe=recipe)
 
-    def _training_model(self, preprocessor: Preprocessor, batches: int | None = None) -> tuple[Any, Any]:
+    def _training_model(self, side: Any, batches: int | None = None) -> tuple[Any, Any]:
         """A compiled ``TrainingModel`` and its rate.
 
         Args:
-            preprocessor: Says how large the vocabularies are.
+            side: Says how large the vocabularies are.
             batches: Updates of an epoch, which schedules may need; None for trials, at a rate of 0.
         """
-        recipe, training = self.recipe, self.recipe.training
-        model = build_transformer(recipe, preprocessor, training.precision)
-        trained = TrainingModel(
-            model,
-            training.label_smoothing,
-            r_drop=training.r_drop,
-            ema=training.ema,
-            loss_chunk=training.loss_chunk,
-        )
+        recipe, training = self.problem.recipe, self.problem.recipe.training
+        model = self.problem.model(side, training.precision)
+        options = self.problem.loss_options
+        trained = TrainingModel(model, training.label_smoothing, ema=training.ema, **options)
         rate = (
             trained.adjustable(build_schedule(training, recipe.model.hidden_dim, batches)) if batches else 0.0
         )
@@ -172,30 +153,26 @@ class _Training:
         trained.optimizer.build(model.trainable_variables)
         return trained, rate
 
-    def _fitting(self, text: TextData, preprocessor: Preprocessor, encoded: EncodedCorpus) -> Fitting:
-        recipe, training = self.recipe, self.recipe.training
-        plan = build_plan(recipe, text, encoded, preprocessor)
-        batches, shares = plan.num_batches(0), plan.padding()
-        trained, rate = self._training_model(preprocessor, batches)
+    def _fitting(self, examples: Examples, side: Any, encoded: EncodedCorpus) -> Fitting:
+        problem, training = self.problem, self.problem.recipe.training
+        plan = problem.plan(examples, encoded, side)
+        trained, rate = self._training_model(side, plan.num_batches(0))
         model = trained.model
         # Decoding and validation are in float32 and of averaged weights, whatever training is in and of.
         same = training.precision == "float32" and training.ema is None
-        decoder = model if same else build_transformer(recipe, preprocessor, "float32")
-        self.terminal.say(
-            f"{model.count_params():,} parameters · {counted(len(encoded), 'pair')} · "
-            f"{counted(batches, 'update')} an epoch · "
-            f"padding {shares['source']:.1%} source, {shares['target']:.1%} target"
-        )
+        task = problem.task(model if same else problem.model(side, "float32"), side)
+        self.terminal.say(f"{model.count_params():,} parameters · {problem.describe(encoded, plan)}")
         return Fitting(
             folder=self.folder,
-            recipe=recipe,
+            problem=problem,
             store=self.store,
             state=self.state,
             terminal=self.terminal,
             model=trained,
             rate=rate,
-            task=build_translator(recipe, decoder, preprocessor),
-            dev=[encode_evaluation(dev, preprocessor, recipe.data) for dev in text.dev],
+            task=task,
+            evaluator=problem.evaluator(task),
+            dev=problem.dev_sets(examples, side),
             encoded=encoded,
             plan=plan,
         )

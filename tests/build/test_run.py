@@ -9,7 +9,7 @@ import pytest
 
 import tf_transformer
 from tf_transformer.build import load_run
-from tf_transformer.build.run import set_weights
+from tf_transformer.build.weights import set_weights
 from tf_transformer.checkpoints import CheckpointStore
 from tf_transformer.errors import RunError, TextError
 
@@ -79,18 +79,18 @@ def test_a_run_of_a_newer_format_is_refused(copy: Path) -> None:
 
 def test_weights_that_do_not_fit_are_named(trained_run: Path) -> None:
     loaded = load_run(trained_run)
-    model, preprocessor = loaded.task.model, loaded.task.preprocessor
+    model, sizes = loaded.task.model, loaded.problem.side_sizes(loaded.task.side)
     weights = {variable.path: variable.numpy() for variable in model.weights}
     first = next(iter(weights))
     missing = {path: array for path, array in weights.items() if path != first}
     with pytest.raises(RunError, match=f"here: has no weight {first}: it belongs to a model of another"):
-        set_weights(model, missing, "here", preprocessor)
+        set_weights(model, missing, "here", sizes)
     with pytest.raises(RunError, match="here: has weights that the recipe's model lacks, such as more"):
-        set_weights(model, {**weights, "more": np.zeros(1)}, "here", preprocessor)
+        set_weights(model, {**weights, "more": np.zeros(1)}, "here", sizes)
     wrong = {**{path: array + 1 for path, array in weights.items()}, first: np.zeros((3, 2), np.float32)}
     with pytest.raises(
         RunError, match=r"has shape \(3, 2\), and .* ask for .* \(vocabularies of 14 and 14\)"
     ):
-        set_weights(model, wrong, "here", preprocessor)
+        set_weights(model, wrong, "here", sizes)
     for variable in model.weights:  # refused as a whole: nothing was half set
         np.testing.assert_array_equal(variable.numpy(), weights[variable.path])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer.build.model import build_optimizer
+from tf_transformer.build.optimization import build_optimizer
 from tf_transformer.callbacks.checkpointing import (
     Checkpointing,
     raw_weights,

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from tf_transformer.callbacks.records import Records
-from tf_transformer.callbacks.validation import Outcome, Sample
+from tf_transformer.evaluation import Outcome, Sample
 from tf_transformer.run_folder import RunFolder
 
 

@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.tensorboard import TensorBoardEvents
-from tf_transformer.callbacks.validation import Outcome, Sample
+from tf_transformer.evaluation import Outcome, Sample
 from tf_transformer.run_folder import RunFolder
 
 

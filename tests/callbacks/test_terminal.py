@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from tf_transformer.build.translation import TranslationProblem
 from tf_transformer.callbacks import terminal as module
 from tf_transformer.callbacks.advance import Limits
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.terminal import Terminal, clock
-from tf_transformer.callbacks.validation import Outcome
+from tf_transformer.evaluation import Outcome
 
+HEADINGS = TranslationProblem.HEADINGS
 RECORD = {
     "step": 12000,
     "loss": 2.34567,
@@ -35,7 +37,7 @@ def test_clock(seconds: float, text: str) -> None:
 
 
 def test_validations_are_rows_of_one_table(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal = Terminal(TrainingState())
+    terminal = Terminal(TrainingState(), HEADINGS)
     terminal.on_validation(RECORD, Outcome({}))
     terminal.on_validation({**RECORD, "step": 24000, "val_bleu": None}, Outcome({}))
     shown = capsys.readouterr()
@@ -50,7 +52,7 @@ def test_validations_are_rows_of_one_table(capsys: pytest.CaptureFixture[str]) -
 
 def test_text_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     line = "[red]a[/red] " + "long " * 60 + ":smile:"
-    Terminal(TrainingState()).say(line)
+    Terminal(TrainingState(), HEADINGS).say(line)
     assert capsys.readouterr().err == line + "\n"
 
 
@@ -58,7 +60,7 @@ def test_quiet_prints_nothing(
     training: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    terminal = Terminal(TrainingState(step=5), quiet=True)
+    terminal = Terminal(TrainingState(step=5), HEADINGS, quiet=True)
     terminal.set_model(training)
     terminal.on_train_begin()
     terminal.say("hello")
@@ -79,14 +81,14 @@ def test_nobody_who_looks_on_is_no_reason_to_stop(number: int, monkeypatch: pyte
 
     stream = Closed()
     monkeypatch.setattr(sys, "stderr", stream)
-    terminal = Terminal(TrainingState())
+    terminal = Terminal(TrainingState(), HEADINGS)
     for _ in range(3):
         terminal.say("a line")
     assert stream.writes == 1
 
 
 def test_without_a_terminal_there_is_no_bar(training: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    terminal = Terminal(TrainingState(step=5))
+    terminal = Terminal(TrainingState(step=5), HEADINGS)
     terminal.set_model(training)
     terminal.on_train_begin()
     terminal.on_train_batch_end(0, {"loss": 1.0})
@@ -99,7 +101,7 @@ def test_the_bar_says_loss_speed_and_time_left(training: Any, monkeypatch: pytes
     now = [100.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     state = TrainingState(step=0)
-    terminal = Terminal(state)
+    terminal = Terminal(state, HEADINGS)
     terminal.limits, terminal.batches_in_epoch = Limits(steps=100, epochs=5), 10
     terminal.set_model(training)
     terminal.on_train_begin()

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tf_transformer.callbacks.state import TrainingState
-from tf_transformer.callbacks.validation import Measure, Outcome, Validation
+from tf_transformer.callbacks.validation import Validation
+from tf_transformer.evaluation import Measure, Outcome
 
 BLEU, LOSS = Measure("val_bleu", True), Measure("val_loss", False)
 
@@ -54,8 +55,8 @@ def test_steps_are_ranked_by_what_their_validation_found() -> None:
         {"step": 8, "val_bleu": 7.0, "val_loss": 2.0},
     ]
     # No figure is worst, whether it was none or its line is missing; of equals the later is better.
-    assert Measure.of("bleu").ranked([2, 4, 6, 8, 10], rows) == [4, 10, 2, 8, 6]
-    assert Measure.of("loss").ranked([10, 8, 6, 4, 2], rows) == [10, 2, 6, 4, 8]
+    assert BLEU.ranked([2, 4, 6, 8, 10], rows) == [4, 10, 2, 8, 6]
+    assert LOSS.ranked([10, 8, 6, 4, 2], rows) == [10, 2, 6, 4, 8]
 
 
 def test_it_runs_every_so_many_updates_once(training: Any) -> None:

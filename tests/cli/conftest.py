@@ -25,8 +25,7 @@ decoding: {beam: 3, max_length_factor: 1, max_length_margin: 2}
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run with checkpoints at 5 and 10; 5 is the better one."""
-    from tf_transformer.build.data import build_preprocessor, read_text
-    from tf_transformer.build.model import build_transformer
+    from tf_transformer.build import problem_of
     from tf_transformer.checkpoints import CheckpointStore, Index, step_name
     from tf_transformer.recipe import load_recipe, with_files
     from tf_transformer.run_folder import RunFolder
@@ -38,12 +37,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = with_files(load_recipe(folder / "recipe.yaml"), folder)
     run = RunFolder(folder / "run")
     run.create(recipe)
-    preprocessor = build_preprocessor(recipe.text, read_text(recipe).train)
-    preprocessor.save(run.tokenizer)
+    problem = problem_of(recipe)
+    side = problem.make_side(problem.read())
+    side.save(run.tokenizer)
     store = CheckpointStore(run.checkpoints)
     for step, bleu in ((5, 3.0), (10, 2.0)):
-        seeded = recipe.replaced("training", seed=step)
-        weights = {v.path: v.numpy() for v in build_transformer(seeded, preprocessor, "float32").weights}
+        seeded = problem_of(recipe.replaced("training", seed=step))
+        weights = {v.path: v.numpy() for v in seeded.model(side, "float32").weights}
         store.write(step_name(step), weights, {}, {"step": step})
         run.append_metrics({"step": step, "val_bleu": bleu, "val_loss": 1 / step})
     store.write_index(Index(last=10, best=5, kept=[5, 10]))

@@ -57,7 +57,8 @@ def test_wrong_encoders_are_refused() -> None:
     with pytest.raises(ValueError, match=r"'source' must return a row for each text. Received: 1 rows for 2"):
         encode(corpus, {"source": lambda strings: _digits(strings[:1])})
     for wrong, received in ((tf.zeros([2, 3]), "EagerTensor of float32"), ([[1], [2]], "list")):
-        with pytest.raises(TypeError, match=f"'source' must return ragged integers. Received: {received}"):
+        rule = f"'source' must return ragged integers, or one integer a text. Received: {received}"
+        with pytest.raises(TypeError, match=rule):
             encode(corpus, {"source": lambda _, wrong=wrong: wrong})
 
 
@@ -135,3 +136,21 @@ def test_whole_lines_as_words_are_warned_of() -> None:
     warnings = token_warnings(encoded)
     assert len(warnings) == 1
     assert warnings[0].startswith("source has 1.00 tokens a line: whole lines have become words.")
+
+
+def test_labels_are_a_column_of_one_integer_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "_LINES_AT_ONCE", 2)
+
+    def label(strings: tf.Tensor) -> tf.Tensor:
+        return tf.strings.to_number(strings, tf.int64)
+
+    corpus = _corpus(["44", "555555", "6"], ["7", "8", "9"])
+    encoded = encode(corpus, {"source": _ended, "target": label})
+    assert encoded.columns["target"].numpy().tolist() == [7, 8, 9]
+    assert encoded.columns["target"].dtype == tf.int32 and list(encoded.lengths) == ["source"]
+    limited = limit(encoded, {"source": 4})
+    assert limited.columns["target"].numpy().tolist() == [7, 9]
+    merged = merge([limited, encode(_corpus(["4"], ["5"]), {"source": _ended, "target": label})])
+    assert merged.columns["target"].numpy().tolist() == [7, 9, 5]
+    with pytest.raises(ValueError, match=r"must return a row for each text. Received: 1 rows for 2"):
+        encode(corpus, {"target": lambda strings: label(strings[:1])})

@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tf_transformer.data.encoding import EncodedCorpus
-from tf_transformer.data.pipeline import BatchPlan, Position, evaluation_batches, training_dataset
+from tf_transformer.data.pipeline import (
+    BatchPlan,
+    Position,
+    RowPlan,
+    batch_of,
+    columns_in,
+    evaluation_batches,
+    training_dataset,
+)
 from tf_transformer.data.report import CorpusReport
 
 ROWS = 31
@@ -146,3 +154,45 @@ def test_wrong_evaluations_are_refused() -> None:
         evaluation_batches(encoded, 0, _assemble)
     with pytest.raises(ValueError, match=r"one for each row of batches of \[31\]. Received: \[1\]"):
         evaluation_batches(encoded, 1000, _assemble).restore([[7]])
+
+
+def _pictures() -> EncodedCorpus:
+    """Picture r is full of r, and its label is r % 3."""
+    pictures = np.broadcast_to(np.arange(ROWS, dtype=np.uint8)[:, None, None, None], (ROWS, 2, 3, 1))
+    columns = {"image": tf.constant(pictures), "label": tf.constant(np.arange(ROWS, dtype=np.int32) % 3)}
+    zeros = np.zeros(ROWS, np.int64)
+    return EncodedCorpus(columns, {}, zeros, np.arange(ROWS) + 1, (CorpusReport("train", ROWS),))
+
+
+def test_columns_of_one_size_are_gathered_by_rows() -> None:
+    encoded, plan = _pictures(), RowPlan(ROWS, 7, seed=5)
+    expected = [batch for epoch in range(2) for batch in plan.epoch(epoch)]
+    dataset = training_dataset(encoded, plan, lambda image, label: (image, label))
+    assert dataset.element_spec[0].shape.as_list() == [None, 2, 3, 1]
+    for batch, (image, label) in zip(expected, dataset, strict=False):
+        assert image.dtype == tf.uint8 and image[:, 1, 2, 0].numpy().tolist() == batch.rows.tolist()
+        assert label.numpy().tolist() == [row % 3 for row in batch.rows]
+    late = next(iter(training_dataset(encoded, plan, lambda image, label: label, (1, 2))))
+    assert late.numpy().tolist() == [row % 3 for row in plan.epoch(1)[2].rows]
+    whole = evaluation_batches(encoded, 7, lambda image, label: label)
+    assert [len(batch.rows) for batch in whole.batches] == [7, 7, 7, 7, 3]
+    assert [row for batch in whole.batches for row in batch.rows] == list(range(ROWS))
+
+
+def test_labels_go_with_the_ids_of_their_rows() -> None:
+    encoded = _corpus()
+    labels = tf.constant(np.arange(ROWS, dtype=np.int32) % 3)
+    columns = {"source": encoded.columns["source"], "label": labels}
+    lengths = {"source": encoded.lengths["source"]}
+    labelled = EncodedCorpus(columns, lengths, encoded.corpora, encoded.lines, encoded.reports)
+    plan = BatchPlan(lengths, 17, budget_column="source", seed=5)
+
+    def assemble(source_ids: tf.RaggedTensor, source_length: Any, label: tf.Tensor) -> Any:
+        return _padded(source_ids, source_length), label
+
+    for source, label in training_dataset(labelled, plan, assemble).take(9):
+        assert ((source[:, 0].numpy() - 10) % 3).tolist() == label.numpy().tolist()
+    batch = plan.epoch(2)[1]
+    source, label = batch_of(columns_in(2, labelled, plan), batch, assemble)
+    assert source.shape == (len(batch.rows), batch.lengths["source"])
+    assert label.numpy().tolist() == (batch.rows % 3).tolist()

@@ -18,6 +18,10 @@ def batches(texts: list[str], size: int) -> list[list[str]]:
     return [texts[start : start + size] for start in range(0, len(texts), size)]
 
 
+def given(order: list[list[str]]) -> list[dict[str, list[str]]]:
+    return [{"text": batch} for batch in order]
+
+
 def test_every_batch_size_gives_the_answers_of_the_run(
     exported: Any, translator: Any, reversal_pairs: Pairs
 ) -> None:
@@ -25,8 +29,10 @@ def test_every_batch_size_gives_the_answers_of_the_run(
     texts[50:50] = ["", "  ", "9 unheard 8"]
     shuffled = random.Random(3).sample(texts, len(texts))
     orders = [batches(texts, 1), batches(texts, 7), batches(texts, 64), batches(shuffled, 64)]
-    calls: list[dict[str, Any]] = [{"signature": "serving_default", "texts": order} for order in orders]
-    calls.append({"signature": "n_best", "texts": batches(texts, 64)})
+    calls: list[dict[str, Any]] = [
+        {"signature": "serving_default", "batches": given(order)} for order in orders
+    ]
+    calls.append({"signature": "n_best", "batches": given(batches(texts, 64))})
     outcome = run_clean(exported.version, calls, [])
 
     expected = dict(zip(texts, translator.n_best(texts), strict=True))
@@ -38,7 +44,7 @@ def test_every_batch_size_gives_the_answers_of_the_run(
             for name in ("score", "log_probability"):
                 wanted = [getattr(hypothesis, name) for hypothesis in best]
                 np.testing.assert_allclose(answer[name], wanted, rtol=1e-3, atol=1e-4)
-    for batch, answer in zip(calls[-1]["texts"], outcome["answers"][4], strict=True):
+    for batch, answer in zip(batches(texts, 64), outcome["answers"][4], strict=True):
         assert answer["text"] == [[h.text for h in expected[text]] for text in batch]
     assert outcome["custom_ops"] == []
 

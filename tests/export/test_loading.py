@@ -9,37 +9,49 @@ from typing import Any
 import pytest
 
 from tf_transformer.errors import ExportError
-from tf_transformer.export.loading import ExportedTranslator, load_export
+from tf_transformer.export.loading import ExportedModel, load_export
+from tf_transformer.tasks.exported import ExportedTranslator
+from tf_transformer.text import Normalizer
 
 Pairs = list[tuple[str, str]]
 
 
 @pytest.fixture(scope="module")
-def loaded(exported: Any) -> ExportedTranslator:
+def loaded(exported: Any) -> ExportedModel:
     return load_export(exported.folder)
 
 
+@pytest.fixture(scope="module")
+def translates(loaded: ExportedModel) -> ExportedTranslator:
+    return ExportedTranslator(loaded.rows, Normalizer())
+
+
 def test_it_answers_as_the_run_in_the_order_of_the_texts(
-    loaded: ExportedTranslator, translator: Any, reversal_pairs: Pairs
+    translates: ExportedTranslator, translator: Any, reversal_pairs: Pairs
 ) -> None:
     texts = [source for source, _ in reversal_pairs]  # more than one batch, of many lengths
     texts[31:31] = ["", "5 5 5 5 5 5 5"]
-    assert loaded.translate(texts) == translator.translate(texts)
-    for (ours,), (theirs,) in zip(loaded.best(texts), translator.n_best(texts, 1), strict=True):
+    assert translates.translate(texts) == translator.translate(texts)
+    for (ours,), (theirs,) in zip(translates.best(texts), translator.n_best(texts, 1), strict=True):
         assert ours.log_probability == pytest.approx(theirs.log_probability, rel=1e-3, abs=1e-4)
         assert ours.score == pytest.approx(theirs.score, rel=1e-3, abs=1e-4)
-    assert loaded.translate([]) == []
+    assert translates.translate([]) == []
 
 
-def test_n_best_is_the_beam_it_was_exported_with(loaded: ExportedTranslator, translator: Any) -> None:
+def test_an_exported_model_takes_no_search_options(translates: ExportedTranslator) -> None:
+    with pytest.raises(ValueError, match=r"searches as it was exported\. Received: beam_size"):
+        translates.translate(["1 2"], beam_size=2)
+
+
+def test_n_best_is_the_beam_it_was_exported_with(translates: ExportedTranslator, translator: Any) -> None:
     texts = ["1 2 3", "", "4 5"]
-    for ours, theirs in zip(loaded.n_best(texts), translator.n_best(texts), strict=True):
+    for ours, theirs in zip(translates.n_best(texts), translator.n_best(texts), strict=True):
         assert [h.text for h in ours] == [h.text for h in theirs]
         assert [h.score for h in ours] == pytest.approx([h.score for h in theirs], rel=1e-3, abs=1e-4)
         assert all(h.log_probability is None and h.finished is None for h in ours)
 
 
-def test_the_newest_version_is_loaded_unless_one_is_named(exported: Any, loaded: ExportedTranslator) -> None:
+def test_the_newest_version_is_loaded_unless_one_is_named(exported: Any, loaded: ExportedModel) -> None:
     assert loaded.folder == exported.version
     assert loaded.manifest == exported.manifest
 
@@ -116,9 +128,9 @@ def test_a_model_of_somebody_else_is_told(exported: Any, tmp_path: Path) -> None
     signatures = {"serving_default": other.__call__}
     tf.saved_model.save(other, str(tmp_path / "1"), signatures=signatures)
     shutil.copy(exported.version / "manifest.json", tmp_path / "1")
-    with pytest.raises(ExportError, match="has no signature n_best, so it is no translator of this package"):
+    with pytest.raises(ExportError, match="has no signature n_best, which its manifest names"):
         load_export(tmp_path)
     tf.saved_model.save(other, str(tmp_path / "2"), signatures={**signatures, "n_best": other.__call__})
     shutil.copy(exported.version / "manifest.json", tmp_path / "2")
     with pytest.raises(ExportError, match=r"2: serving_default cannot be run \('text'\)"):
-        load_export(tmp_path).translate(["a"])
+        ExportedTranslator(load_export(tmp_path).rows, Normalizer()).translate(["a"])

@@ -55,13 +55,17 @@ def test_signatures_are_called_by_keyword_text(exported: Any) -> None:
 class Task:
     """Writes a file where a model would be."""
 
+    TASK = "juggle"
+
     def __init__(self, *, custom_ops: tuple[str, ...] = (), error: Exception | None = None) -> None:
         self.error = error
-        self.preprocessor: Any = self
         self.custom_ops = custom_ops
-        self.source_vocabulary_size, self.target_vocabulary_size = 5, 7
-        self.normalizer: Any = self
-        self.options = {"normal_form": "nfc", "lowercase": True}
+
+    def manifest_facts(self) -> dict[str, Any]:
+        return {"labels": ("up", "down"), "lowercase": True}
+
+    def trial(self, samples: list[str]) -> list[str]:
+        return ["tried with", *samples]
 
     def export(self, folder: Path) -> tuple[str, ...]:
         folder.mkdir()
@@ -76,8 +80,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the verification was asked; it is content."""
     calls: list[Any] = []
 
-    def content(folder: Path, task: Any, samples: Any, modules: Any) -> Report:
-        calls.append((folder.name, list(samples), list(modules)))
+    def content(folder: Path, trial: Any, modules: Any) -> Report:
+        calls.append((folder.name, trial, list(modules)))
         return Report(["Odd"] if modules else [], {"equal": True})
 
     monkeypatch.setattr(saved_model, "verify", content)
@@ -103,13 +107,19 @@ def test_versions_count_up_and_none_is_replaced(tmp_path: Path, asked: list[Any]
     assert next_version(folder) == 12
     assert export(folder)[0].name == "12" and newest_version(folder).name == "12"
     assert newest_version(folder / "2") == folder / "2"
-    assert asked == [(f".{version}.writing", ["a"], []) for version in (1, 2, 12)]
+    assert asked == [(f".{version}.writing", ["tried with", "a"], []) for version in (1, 2, 12)]
 
 
 def test_modules_are_named_where_the_tokenizer_needs_them(tmp_path: Path, asked: list[Any]) -> None:
     manifest = export(tmp_path, custom_ops=("Odd",))[1]
     assert asked[0][2] == ["tensorflow_text"]
     assert (manifest.custom_ops, manifest.python_modules) == (("Odd",), ("tensorflow_text",))
+
+
+def test_the_manifest_says_what_the_task_and_the_run_know(tmp_path: Path, asked: list[Any]) -> None:
+    manifest = export(tmp_path)[1]
+    assert (manifest.task, manifest.labels, manifest.lowercase) == ("juggle", ("up", "down"), True)
+    assert (manifest.step, manifest.signatures) == (3, ("serving_default",))
 
 
 def different(*_: Any) -> Report:

@@ -10,8 +10,9 @@ import pytest
 
 from tf_transformer.errors import ExportError
 from tf_transformer.export import verification
-from tf_transformer.export.verification import ODD_TEXTS, run_clean, verify
-from tf_transformer.tasks.translate import Hypothesis
+from tf_transformer.export.verification import run_clean, verify
+from tf_transformer.tasks import Hypothesis
+from tf_transformer.tasks.translation_trial import ODD_TEXTS, translation_trial
 
 
 class Task:
@@ -37,10 +38,10 @@ def answering(monkeypatch: pytest.MonkeyPatch, **odd: Answer) -> list[Any]:
     def clean(folder: Path, calls: list[dict[str, Any]], modules: Any) -> dict[str, Any]:
         seen.append((folder, calls, modules))
         best, all_of_them = calls
-        rows = [[hypotheses(text) for text in batch] for batch in best["texts"]]
+        rows = [[hypotheses(text) for text in batch["text"]] for batch in best["batches"]]
         first = [{"text": [t[0] for t, _ in row], "score": [s[0] for _, s in row]} for row in rows]
-        (texts,) = all_of_them["texts"]
-        second = [{"text": [], "score": [hypotheses(text)[1] for text in texts]}]
+        (given,) = all_of_them["batches"]
+        second = [{"text": [], "score": [hypotheses(text)[1] for text in given["text"]]}]
         return {"answers": [first, second], "custom_ops": ["Odd"]}
 
     monkeypatch.setattr(verification, "run_clean", clean)
@@ -48,8 +49,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, **odd: Answer) -> list[Any]:
 
 
 def check(*samples: str) -> verification.Report:
-    task: Any = Task()
-    return verify(Path("somewhere"), task, samples, ["module"])
+    return verify(Path("somewhere"), translation_trial(Task(), samples), ["module"])
 
 
 def test_equal_answers_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,9 +59,9 @@ def test_equal_answers_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     ((folder, calls, modules),) = seen
     assert (folder, modules) == (Path("somewhere"), ["module"])
     texts = ["one", "two", "three", *ODD_TEXTS]
-    together, *alone = calls[0]["texts"]
-    assert together == texts and "" in texts
-    assert alone == [[text] for text in texts[::2]]
+    together, *alone = calls[0]["batches"]
+    assert together == {"text": texts} and "" in texts
+    assert alone == [{"text": [text]} for text in texts[::2]]
     assert report.summary == {"sentences": 8, "alone": 4, "equal": True}
 
 
@@ -111,6 +111,9 @@ def test_places_without_a_hypothesis_are_equal(monkeypatch: pytest.MonkeyPatch) 
     check("two")
 
 
+CALLS = [{"signature": "n_best", "batches": [{"text": ["日本"], "image": [b"\xff"]}]}]
+
+
 def test_a_clean_process_that_fails_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Any] = []
 
@@ -121,11 +124,12 @@ def test_a_clean_process_that_fails_is_quoted(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(subprocess, "run", failed)
     rule = "does not run in a clean process: NotFoundError: Op type Odd$"
     with pytest.raises(ExportError, match=rule):
-        run_clean(Path("here"), [{"signature": "n_best", "texts": [["日本"]]}], ["tensorflow_text"])
+        run_clean(Path("here"), CALLS, ["tensorflow_text"])
     ((command, request),) = started
     assert command[1] == "-I"  # neither the current folder nor PYTHONPATH shows it the package
     assert request == {
         "folder": "here",
         "modules": ["tensorflow_text"],
-        "calls": [{"signature": "n_best", "texts": [["日本"]]}],
+        # Bytes, of an image say, are written as TensorFlow Serving takes them.
+        "calls": [{"signature": "n_best", "batches": [{"text": ["日本"], "image": [{"b64": "/w=="}]}]}],
     }

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tf_transformer.build.model import build_transformer, build_translator
-from tf_transformer.checkpoints import AVERAGE, WEIGHTS, Arrays, Checkpoint, CheckpointStore, Index
+from tf_transformer.build.problem import Problem
+from tf_transformer.build.problems import problem_of
+from tf_transformer.build.weights import set_weights
+from tf_transformer.checkpoints import AVERAGE, CheckpointStore, Index
 from tf_transformer.errors import RunError
-from tf_transformer.models import Transformer
-from tf_transformer.recipe import Recipe, TranslateRecipe
+from tf_transformer.recipe import Recipe
 from tf_transformer.run_folder import RunFolder
-from tf_transformer.tasks.translate import Translator
-from tf_transformer.text import Preprocessor
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class LoadedRun:
 
     Args:
         folder: Where it lies.
-        recipe: As resolved when it was trained.
+        problem: What its recipe, as resolved when it was trained, asks for.
         task: In float32, with the checkpoint's weights.
         checkpoint: The checkpoint's name, such as ``step-00001000`` or ``average``.
         step: Updates behind it.
@@ -27,15 +27,20 @@ class LoadedRun:
     """
 
     folder: RunFolder
-    recipe: TranslateRecipe
-    task: Translator
+    problem: Problem[Any]
+    task: Any
     checkpoint: str
     step: int
     notes: tuple[str, ...] = ()
 
+    @property
+    def recipe(self) -> Any:
+        """The recipe of the run."""
+        return self.problem.recipe
 
-def load(path: str | Path, checkpoint: str = "best") -> Translator:
-    """The trained task of a run.
+
+def load(path: str | Path, checkpoint: str = "best") -> Any:
+    """The trained task of a run: a `Translator` where its recipe's ``task`` is ``translate``.
 
     Args:
         path: A run folder.
@@ -60,17 +65,16 @@ def load_run(path: Path, checkpoint: str = "best") -> LoadedRun:
         RunError: When there is no such run or checkpoint, or it is damaged.
     """
     folder = RunFolder.open(path)
-    recipe = folder.recipe()
-    assert isinstance(recipe, TranslateRecipe)  # there is no other yet
+    problem = problem_of(folder.recipe())
     store = CheckpointStore(folder.checkpoints)
-    name, notes = _named(folder, store, recipe, checkpoint)
+    name, notes = _named(folder, store, problem.recipe, checkpoint)
     found = store.read(name)
-    preprocessor = Preprocessor.load(folder.tokenizer)
-    check_vocabularies(found, preprocessor, folder.tokenizer)
-    model = build_transformer(recipe, preprocessor, "float32")
-    set_weights(model, found.weights, str(found.folder), preprocessor)
-    task = build_translator(recipe, model, preprocessor)
-    return LoadedRun(folder, recipe, task, found.name, int(found.state.get("step", 0)), notes)
+    side = problem.load_side(folder.tokenizer)
+    problem.check_side(side, found, folder.tokenizer)
+    model = problem.model(side, "float32")
+    set_weights(model, found.weights, str(found.folder), problem.side_sizes(side))
+    step = int(found.state.get("step", 0))
+    return LoadedRun(folder, problem, problem.task(model, side), found.name, step, notes)
 
 
 def _named(
@@ -114,52 +118,3 @@ def mended_index(
         except RunError as fault:
             raise RunError(f"{error}; {fault}") from None
         return index, f"{error}; made anew from the checkpoints beside it"
-
-
-def check_vocabularies(checkpoint: Checkpoint, preprocessor: Preprocessor, tokenizer: Path) -> None:
-    """Refuses a tokenizer whose ids are more or fewer than the rows of the checkpoint's embeddings.
-
-    Args:
-        checkpoint: Of a run.
-        preprocessor: As read from the run.
-        tokenizer: Where it was read from.
-
-    Raises:
-        RunError: Then; names both sizes, and the file of each.
-    """
-    for path, table in checkpoint.weights.items():
-        layer = path.split("/")[-2] if path.endswith("embedding/table") and table.ndim == 2 else None
-        if layer is None:
-            continue
-        is_source = layer.startswith("source")
-        size = preprocessor.source_vocabulary_size if is_source else preprocessor.target_vocabulary_size
-        if table.shape[0] != size:
-            side = "shared" if preprocessor.shared else "source" if is_source else "target"
-            raise RunError(
-                f"{tokenizer / side}: the vocabulary has {size:,} pieces, and {checkpoint.folder / WEIGHTS} "
-                f"was trained with {table.shape[0]:,}: they do not belong together"
-            )
-
-
-def set_weights(model: Transformer, weights: Arrays, where: str, preprocessor: Preprocessor) -> None:
-    """Puts a checkpoint's weights into a model, by variable path.
-
-    Raises:
-        RunError: When a weight is missing, or has another shape; names both shapes, and both vocabulary
-            sizes where the vocabulary is what changed.
-    """
-    variables = {variable.path: variable for variable in model.weights}
-    for path, variable in variables.items():
-        if path not in weights:
-            raise RunError(f"{where}: has no weight {path}: it belongs to a model of another recipe")
-        if tuple(weights[path].shape) != tuple(variable.shape):
-            sizes = f"{preprocessor.source_vocabulary_size} and {preprocessor.target_vocabulary_size}"
-            raise RunError(
-                f"{where}: {path} has shape {tuple(weights[path].shape)}, and recipe and tokenizer ask for "
-                f"{tuple(variable.shape)} (vocabularies of {sizes}): they do not belong together"
-            )
-    extra = sorted(set(weights) - set(variables))
-    if extra:
-        raise RunError(f"{where}: has weights that the recipe's model lacks, such as {extra[0]}")
-    for path, variable in variables.items():
-        variable.assign(weights[path])

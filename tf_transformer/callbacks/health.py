@@ -48,6 +48,8 @@ class Health(keras.callbacks.Callback):
         rules: When to act.
         lines_of: Names the lines of the batch at an epoch and place, such as ``train.en:17``.
         report: Told of each event: its kind and one line.
+        row: What an example is called.
+        data: What is learnt from.
     """
 
     def __init__(
@@ -56,12 +58,16 @@ class Health(keras.callbacks.Callback):
         rules: HealthRules,
         lines_of: Callable[[int, int], list[str]],
         report: Callable[[str, str], None],
+        row: str = "pair",
+        data: str = "text",
     ) -> None:
         super().__init__()
         self.state = state
         self.rules = rules
         self.lines_of = lines_of
         self.report = report
+        self.row = row
+        self.data = data
         self._scale_told = False
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
@@ -83,14 +89,14 @@ class Health(keras.callbacks.Callback):
         what = "the gradient is not finite" if math.isfinite(loss) else f"the loss is {loss}"
         line = (
             f"after update {state.step:,}, {what}; skipped: batch {state.batch} of epoch {state.epoch}, "
-            f"{len(lines)} pairs ({named})"
+            f"{len(lines)} {self.row}s ({named})"
         )
         self.report("skipped update", line)
         if state.skipped_in_a_row >= self.rules.max_skipped:
             raise RunError(
                 f"{state.skipped_in_a_row} updates in a row had no finite loss and gradient; stopped, the "
                 f"last good checkpoint is untouched. The last one: {line}. "
-                "Lower the learning rate, or look at the text"
+                f"Lower the learning rate, or look at the {self.data}"
             )
 
     def _follow(self, loss: float) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tf_transformer.callbacks.validation import Outcome
+from tf_transformer.evaluation import Outcome
 from tf_transformer.files import write_text
 from tf_transformer.run_folder import RunFolder
 

@@ -15,7 +15,7 @@ import keras
 import tensorflow as tf
 
 from tf_transformer.callbacks.state import TrainingState
-from tf_transformer.callbacks.validation import Outcome, Sample
+from tf_transformer.evaluation import Outcome, Sample
 
 
 class TensorBoardEvents(keras.callbacks.Callback):

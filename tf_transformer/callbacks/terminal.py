@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -10,19 +11,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from tf_transformer.callbacks.advance import Limits
 from tf_transformer.callbacks.state import TrainingState
-from tf_transformer.callbacks.validation import Outcome
+from tf_transformer.evaluation import Outcome
 
-HEADINGS = (
-    ("step", "update", 9, "{:,}"),
-    ("loss", "loss", 8, "{:.3f}"),
-    ("val_loss", "dev loss", 9, "{:.3f}"),
-    ("val_perplexity", "dev ppl", 8, "{:.2f}"),
-    ("val_accuracy", "accuracy", 9, "{:.1%}"),
-    ("val_bleu", "BLEU", 7, "{:.2f}"),
-    ("target_tokens_per_second", "tokens/s", 9, "{:,.0f}"),
-    ("seconds", "time", 8, "clock"),
-)
-"""Columns of the validation table: figure, heading, width, format."""
+FIRST = (("step", "update", 9, "{:,}"), ("loss", "loss", 8, "{:.3f}"))
+LAST = (("seconds", "time", 8, "clock"),)
+"""The columns of the table of validations that every task has: figure, heading, width, format."""
 
 
 class _Console(Console):
@@ -37,6 +30,7 @@ class Terminal(keras.callbacks.Callback):
 
     Args:
         state: Read for step and time.
+        headings: The task's columns of the table: figure, heading, width, format.
         quiet: Shows nothing.
 
     Attributes:
@@ -44,9 +38,12 @@ class Terminal(keras.callbacks.Callback):
         batches_in_epoch: Batches of an epoch, to say how far an epoch limit is away.
     """
 
-    def __init__(self, state: TrainingState, *, quiet: bool = False) -> None:
+    def __init__(
+        self, state: TrainingState, headings: Sequence[tuple[str, str, int, str]], *, quiet: bool = False
+    ) -> None:
         super().__init__()
         self.state = state
+        self.headings = (*FIRST, *headings, *LAST)
         self.quiet = quiet
         self.limits = Limits()
         self.batches_in_epoch = 1
@@ -54,7 +51,7 @@ class Terminal(keras.callbacks.Callback):
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._headed = False
-        self._tokens, self._since = 0.0, 0.0
+        self._done_before, self._since = 0.0, 0.0
         self._speed = ""
 
     def say(self, line: str) -> None:
@@ -67,7 +64,7 @@ class Terminal(keras.callbacks.Callback):
             self.quiet = self.console.quiet = True
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        self._tokens, self._since = self.model.interval()[self.model.counted[0]], time.monotonic()
+        self._done_before, self._since = self._in_interval(), time.monotonic()
         if self.quiet or not sys.stderr.isatty():
             return
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
@@ -81,18 +78,16 @@ class Terminal(keras.callbacks.Callback):
             return
         done = self._done()
         left = f" · {clock(self.state.seconds * (1 - done) / done)} left" if 0 < done < 1 else ""
-        line = (
-            f"update {self.state.step:,} · loss {float(logs['loss']):.3f} · {self._tokens_per_second()}{left}"
-        )
+        line = f"update {self.state.step:,} · loss {float(logs['loss']):.3f} · {self._pace()}{left}"
         self._bar.update(self._task, description=line, completed=done)
 
     def on_validation(self, record: dict[str, Any], outcome: Outcome) -> None:
         """Prints one row of the table."""
         if not self._headed:
             self._headed = True
-            self.say("".join(heading.rjust(width) for _, heading, width, _ in HEADINGS))
-        self.say("".join(_cell(record.get(name), width, form) for name, _, width, form in HEADINGS))
-        self._tokens, self._since = 0.0, time.monotonic()
+            self.say("".join(heading.rjust(width) for _, heading, width, _ in self.headings))
+        self.say("".join(_cell(record.get(name), width, form) for name, _, width, form in self.headings))
+        self._done_before, self._since = 0.0, time.monotonic()
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         if self._bar is not None:
@@ -103,12 +98,19 @@ class Terminal(keras.callbacks.Callback):
         shares = self.limits.shares(self.state, self.batches_in_epoch)
         return min(1.0, max(shares.values(), default=0.0))
 
-    def _tokens_per_second(self) -> str:
-        tokens, now = self.model.interval()[self.model.counted[0]], time.monotonic()
+    def _pace(self) -> str:
+        """What a second takes of what the model counts first, such as ``4,000 tokens/s``."""
+        done, now = self._in_interval(), time.monotonic()
         if now - self._since >= 1 or not self._speed:
-            self._speed = f"{(tokens - self._tokens) / max(now - self._since, 1e-9):,.0f} tokens/s"
-            self._tokens, self._since = tokens, now
+            figure = f"{self.model.counted[0]}_per_second"
+            unit = next((heading for name, heading, *_ in self.headings if name == figure), "a second")
+            self._speed = f"{(done - self._done_before) / max(now - self._since, 1e-9):,.0f} {unit}"
+            self._done_before, self._since = done, now
         return self._speed
+
+    def _in_interval(self) -> float:
+        found: float = self.model.interval()[self.model.counted[0]]
+        return found
 
 
 def clock(seconds: float) -> str:

@@ -1,30 +1,12 @@
-"""Every N updates: the whole dev set, by loss and by real decoding, into ``metrics.jsonl``."""
+"""Every N updates: the whole dev data, into ``metrics.jsonl``."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import keras
 
 from tf_transformer.callbacks.state import TrainingState
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One dev sentence as the model translates it now."""
-
-    source: str
-    reference: str
-    output: str
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one validation found: figures named ``val_…``, and a few translations to look at."""
-
-    figures: dict[str, float]
-    samples: Sequence[Sample] = ()
+from tf_transformer.evaluation import Measure, Outcome
 
 
 class Listener(Protocol):
@@ -32,41 +14,6 @@ class Listener(Protocol):
 
     def on_validation(self, record: dict[str, Any], outcome: Outcome) -> None:
         """Receives the line of ``metrics.jsonl`` and the whole outcome."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """What the best checkpoint is chosen by.
-
-    Args:
-        name: A figure of the validation, such as ``"val_bleu"``.
-        higher_is_better: False for losses.
-    """
-
-    name: str
-    higher_is_better: bool
-
-    @classmethod
-    def of(cls, metric: str) -> "Measure":
-        """That of a recipe's ``training.early_stopping.metric``."""
-        return cls("val_loss", False) if metric == "loss" else cls("val_bleu", True)
-
-    def ranked(self, steps: Iterable[int], rows: Iterable[Mapping[str, Any]]) -> list[int]:
-        """Steps from the worst to the best; of equal ones the later is better, and no figure is worst.
-
-        Args:
-            steps: Validated ones.
-            rows: The lines of ``metrics.jsonl``.
-        """
-        sign = 1 if self.higher_is_better else -1
-        figures = {row["step"]: sign * row[self.name] for row in rows if row.get(self.name) is not None}
-        return sorted(steps, key=lambda step: (figures.get(step, -math.inf), step))
-
-    def improves(self, value: float, best: float | None) -> bool:
-        """Whether ``value`` is better than the best so far; never for NaN."""
-        if value != value:
-            return False
-        return best is None or (value > best if self.higher_is_better else value < best)
 
 
 class Validation(keras.callbacks.Callback):

@@ -2,22 +2,22 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tf_transformer.cli.options import AsJson, Checkpoint, Debug, Output, Quiet, RunOrExport, bounded
 from tf_transformer.cli.progress import progress
 from tf_transformer.cli.quiet_import import quiet_import
+from tf_transformer.cli.task_options import check_options
 from tf_transformer.cli.texts import one_line, reading, writing
-from tf_transformer.errors import counted, printable
+from tf_transformer.errors import printable
 from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
 
 if TYPE_CHECKING:
-    from tf_transformer.cli.answering import Answering
-    from tf_transformer.tasks import Hypothesis
+    from tf_transformer.cli.task_face import TaskFace
 
 Tokenize = Literal["13a", "intl", "zh", "char", "none"]
 
@@ -85,65 +85,38 @@ def predict(
     """
     if beam is not None and n_best > beam:
         raise typer.BadParameter(f"must be at most --beam, which is {beam}", param_hint="--n-best")
-    _refuse_for_exports(
+    check_options(
         model,
+        "predict",
         {
             "--checkpoint": checkpoint,
             "--beam": beam,
+            "--n-best": n_best if n_best > 1 else None,
             "--length-penalty": length_penalty,
             "--max-length": max_length,
+            "--scores": scores,
         },
     )
+    options = {
+        "beam": beam,
+        "n-best": n_best,
+        "length-penalty": length_penalty,
+        "max-length": max_length,
+        "scores": scores,
+        "json": as_json,
+    }
     say = _teller(quiet)
     if output is None:
         sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
     with reading(input) as groups:
         with quiet_import():
-            from tf_transformer.cli.answering import RunAnswers, open_answering
+            from tf_transformer.cli.answering import open_answering
         answering = open_answering(model, checkpoint)
         _introduce(answering, say)
-        search: dict[str, Any] = {}
-        if beam is not None:
-            search["beam_size"] = beam
-        elif isinstance(answering, RunAnswers) and n_best > answering.loaded.task.options.beam_size:
-            search["beam_size"] = n_best
-        if length_penalty is not None:
-            search["length_penalty"] = length_penalty
-        if max_length is not None:
-            search |= {"max_length_factor": 0.0, "max_length_margin": max_length}
-        cut = unfinished = 0
         with writing(output) as write, progress("lines", quiet) as advance:
-            for texts in groups:
-                found = answering.answer(texts, n_best, search)
-                cut += answering.count_cut(texts)
-                unfinished += sum(answers[0].finished is False for answers in found)
-                for text, answers in zip(texts, found, strict=True):
-                    write(_shown(text, answers, n_best, scores, as_json))
-                advance(len(texts))
-    if cut:
-        say(f"the end of {counted(cut, 'line')} was not read: the model does not read that far")
-    if unfinished:
-        say(f"{counted(unfinished, 'answer')} reached the longest length allowed before the end")
-
-
-def _shown(text: str, answers: "list[Hypothesis]", n_best: int, scores: bool, as_json: bool) -> Iterator[str]:
-    if as_json:
-        objects = [_plain(answer) for answer in answers]
-        shown = {"source": text, "answers": objects} if n_best > 1 else {"source": text, **objects[0]}
-        yield json.dumps(shown, ensure_ascii=False)
-        return
-    for answer in answers:
-        yield f"{answer.score:.4f}\t{one_line(answer.text)}" if scores else one_line(answer.text)
-
-
-def _plain(answer: "Hypothesis") -> dict[str, Any]:
-    values = {
-        "text": answer.text,
-        "score": answer.score,
-        "log_probability": answer.log_probability,
-        "finished": answer.finished,
-    }
-    return {name: value for name, value in values.items() if value is not None}
+            answering.predict(groups, write, advance, options)
+    for remark in answering.remarks():
+        say(remark)
 
 
 def evaluate(
@@ -180,42 +153,33 @@ def evaluate(
     if (source is None) != (target is None):
         raise typer.BadParameter("--source and --target must be given together")
     sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
-    is_export = _refuse_for_exports(model, {"--checkpoint": checkpoint})
+    own = {"--source": source, "--target": target, "--tokenize": tokenize}
+    is_export = check_options(model, "evaluate", {"--checkpoint": checkpoint, **own})
     if is_export and source is None:
         raise typer.BadParameter(f"{model}: an exported model has no data: name --source and --target")
     with quiet_import():
         from tf_transformer.cli.answering import open_answering
-        from tf_transformer.cli.scoring import given_set, recipe_sets, report, score
+        from tf_transformer.cli.scoring import report, score, titled
+    options = {"source": source, "target": target, "tokenize": tokenize}
     answering = open_answering(model, checkpoint)
     say = _teller(quiet)
     _introduce(answering, say)
-    sets = given_set(source, target, answering) if source and target else recipe_sets(answering, split)
-    for line in (line for found in sets for line in found.notes):
+    given = answering.given_set(options)
+    sets, notes = ([given[0]], given[1]) if given is not None else answering.recipe_sets(split)
+    for line in notes:
         say(line)
-    outcomes = [score(answering, found, quiet, tokenize) for found in sets]
+    outcome = score(answering.evaluator(options), sets, split, answering.UNIT, quiet)
     if output is not None:
         with writing(output) as write:
-            write(one_line(text) for outcome in outcomes for text in outcome.translations)
+            write(one_line(text) for found in outcome.sets for text in found.answers)
     if as_json:
-        print(json.dumps(report(answering, outcomes, split), ensure_ascii=False, indent=2))
+        print(json.dumps(report(answering.name, outcome), ensure_ascii=False, indent=2))
         return
-    for outcome in outcomes:
-        print("\n".join(outcome.to_lines()))
+    for one, found in zip(sets, outcome.sets, strict=True):
+        print("\n".join([titled(one, answering.UNIT), *found.lines]))
 
 
-def _refuse_for_exports(model: Path, options: Mapping[str, object]) -> bool:
-    """Whether a folder is an export; refuses options that are for runs, before anything is loaded."""
-    from tf_transformer.manifest import is_export
-
-    if not is_export(model):
-        return False
-    for name, value in options.items():
-        if value is not None:
-            raise typer.BadParameter(f"is for runs, and {model} is an exported model", param_hint=name)
-    return True
-
-
-def _introduce(answering: "Answering", say: Callable[[str], None]) -> None:
+def _introduce(answering: "TaskFace", say: Callable[[str], None]) -> None:
     for line in (*answering.notes, answering.name):
         say(line)
 

@@ -37,7 +37,6 @@ def export(
         raise typer.BadParameter(fault, param_hint="DIR")
     with quiet_import():
         from tf_transformer.build import load_run
-        from tf_transformer.cli.samples import sample_sources
         from tf_transformer.export.saved_model import export_saved_model
     from tf_transformer.recipe import recipe_digest
 
@@ -45,11 +44,13 @@ def export(
     facts = {
         "checkpoint": loaded.checkpoint,
         "step": loaded.step,
-        "tokenize": loaded.recipe.evaluation.tokenize,
         "recipe_sha256": recipe_digest(loaded.recipe),
         "versions": {name: str(version) for name, version in versions().items()},
+        **loaded.problem.manifest_facts(),
     }
-    version, manifest = export_saved_model(loaded.task, folder, samples=sample_sources(loaded), facts=facts)
+    version, manifest = export_saved_model(
+        loaded.task, folder, samples=loaded.problem.samples(loaded.folder), facts=facts
+    )
     for note in () if quiet else loaded.notes:
         print(printable(note), file=sys.stderr)
     if not quiet:

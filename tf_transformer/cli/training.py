@@ -163,6 +163,6 @@ def _chosen(folder: "Folder", kept: list[int], last: int | None, best: int | Non
     if best is None:
         return kept[-wanted:]
     with quiet_import():
-        from tf_transformer.callbacks.validation import Measure
-    measure = Measure.of(folder.recipe().training.best_by)
+        from tf_transformer.build import problem_of
+    measure = problem_of(folder.recipe()).measure
     return sorted(measure.ranked(kept, folder.metrics())[-wanted:])

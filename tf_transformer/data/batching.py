@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from tf_transformer.data.epoch_rows import rows_of_epoch
 from tf_transformer.data.plan_arguments import check_plan, corpus_parts
 from tf_transformer.data.random_words import Words, random_words
 from tf_transformer.data.shapes import SECOND_WEIGHT, IntArray, ShapeGrid, stratum_edges
@@ -116,7 +117,7 @@ class BatchPlan:
             The batches, the same for the same arguments always.
         """
         if epoch not in self._recent:
-            batches = self._shuffled(epoch, self._rows(epoch))
+            batches = self._shuffled(epoch, rows_of_epoch(self._parts, self.seed, epoch))
             # One assignment: the input pipeline's thread may ask at the same time.
             self._recent = {**dict(list(self._recent.items())[-2:]), epoch: batches}
         return self._recent[epoch]
@@ -182,16 +183,6 @@ class BatchPlan:
             second.append(np.maximum.reduceat(self._second[order], starts))
             sizes.append(np.diff(np.append(starts, len(order))))
         return np.concatenate(first), np.concatenate(second), np.concatenate(sizes)
-
-    def _rows(self, epoch: int) -> IntArray:
-        """The rows of an epoch, each as often as the weight of its corpus says."""
-        chosen = []
-        for index, (rows, weight) in enumerate(self._parts):
-            start, end = int(epoch * weight * len(rows)), int((epoch + 1) * weight * len(rows))
-            if weight.denominator > 1:  # walk round and round one permutation
-                rows = rows[np.argsort(random_words(self.seed, "part", index, len(rows)), kind="stable")]
-            chosen.append(rows[np.arange(start, end) % max(len(rows), 1)])
-        return np.concatenate(chosen)
 
     def _shuffled(self, epoch: int, rows: IntArray) -> list[Batch]:
         if not len(rows):

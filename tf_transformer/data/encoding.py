@@ -1,4 +1,4 @@
-"""A corpus as ids: encoded once, in batches, and cut to length before anything is padded."""
+"""A corpus as tensors: encoded once, in batches, and cut to length before anything is padded."""
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,7 +17,9 @@ from tf_transformer.presets import UNKNOWN_ID
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
-Encoder = Callable[[tf.Tensor], tf.RaggedTensor]
+Column = Any
+"""Ragged ids of rows, `tf.RaggedTensor`, or a `tf.Tensor` whose rows have one size."""
+Encoder = Callable[[tf.Tensor], Column]
 
 _LINES_AT_ONCE = 1024  # tokenisers are 10 to 50 times slower line by line
 _SEGMENTED = 1.5
@@ -26,18 +28,19 @@ _USUAL_MOST = 100
 
 @dataclass(frozen=True)
 class EncodedCorpus:
-    """Aligned columns of ids, of one corpus or of several merged ones.
+    """Aligned columns of one corpus or of several merged ones.
 
     Attributes:
-        columns: Name of a column to its ids, ragged int32 `[rows, None]`.
-        lengths: Name of a column to the positions that each row takes in the model, int64 `[rows]`: the ids,
-            and one more where the model's input gets a START (the labels an END) at padding time.
+        columns: Name of a column to its ids, ragged int32 `[rows, None]`, or to what has one size in every
+            row, such as labels `[rows]` or images `[rows, height, width, channels]`.
+        lengths: Name of each ragged column to the positions that each row takes in the model, int64 `[rows]`:
+            the ids, and one more where the model's input gets a START (the labels an END) at padding time.
         corpora: For each row the index into `reports`, int64 `[rows]`.
         lines: For each row its line number in its corpus, int64 `[rows]`.
         reports: What happened to each corpus.
     """
 
-    columns: dict[str, tf.RaggedTensor]
+    columns: dict[str, Column]
     lengths: dict[str, IntArray]
     corpora: IntArray
     lines: IntArray
@@ -54,27 +57,31 @@ class EncodedCorpus:
 def encode(
     corpus: Corpus, encoders: Mapping[str, Encoder], *, shifted: Collection[str] = ("target",)
 ) -> EncodedCorpus:
-    """Turn the texts of a corpus into ids.
+    """Turn the texts of a corpus into ids, or into labels.
 
     Args:
         corpus: A cleaned corpus.
-        encoders: Name of a column to its encoder: strings `[batch]` to ragged int32 `[batch, None]`.
+        encoders: Name of a column to its encoder: strings `[batch]` to ragged int32 `[batch, None]`, or to
+            labels, int32 `[batch]`.
         shifted: Columns whose rows take one position more than they have ids, for START or END.
 
     Returns:
         The encoded corpus, row for row. Its report notes rows with unknown tokens.
 
     Raises:
-        TypeError: An encoder returns something else.
+        TypeError: An encoder returns something else than integers.
         ValueError: An encoder has no column, or returns another number of rows than it got.
     """
-    columns: dict[str, tf.RaggedTensor] = {}
+    columns: dict[str, Column] = {}
     lengths: dict[str, IntArray] = {}
     noted: dict[str, Finding] = {}
     for name, encoder in encoders.items():
         if name not in corpus.columns:
             raise ValueError(f"`encoders` must be for {sorted(corpus.columns)}. Received: {name!r}")
         values, sizes = _encode_column(name, corpus.columns[name], encoder)
+        if sizes is None:
+            columns[name] = _dense(values)
+            continue
         columns[name] = _ragged(values, sizes)
         lengths[name] = sizes + (name in shifted)
         unknown = _rows_of(values == UNKNOWN_ID, sizes)
@@ -85,25 +92,35 @@ def encode(
 
 def _encode_column(
     name: str, texts: list[str], encoder: Encoder
-) -> tuple[np.ndarray[Any, np.dtype[np.int32]], IntArray]:
-    def ids_of(start: int) -> tuple[np.ndarray[Any, np.dtype[np.int32]], IntArray]:
+) -> tuple[np.ndarray[Any, np.dtype[np.int32]], IntArray | None]:
+    """The values of a column, and how many each row has; None where it is one each."""
+
+    def ids_of(start: int) -> tuple[np.ndarray[Any, np.dtype[np.int32]], IntArray | None]:
         batch = texts[start : start + _LINES_AT_ONCE]
         ids = encoder(tf.constant(batch, tf.string))
-        if not isinstance(ids, tf.RaggedTensor) or not ids.dtype.is_integer:
-            raise TypeError(f"The encoder of {name!r} must return ragged integers. Received: {_kind(ids)}")
-        sizes = ids.row_lengths().numpy().astype(np.int64)
-        if len(sizes) != len(batch):
+        is_ragged = isinstance(ids, tf.RaggedTensor)
+        is_right = is_ragged or (tf.is_tensor(ids) and ids.shape.rank == 1)
+        if not is_right or not ids.dtype.is_integer:
+            rule = "must return ragged integers, or one integer a text"
+            raise TypeError(f"The encoder of {name!r} {rule}. Received: {_kind(ids)}")
+        values = (ids.flat_values if is_ragged else ids).numpy().astype(np.int32)
+        sizes = ids.row_lengths().numpy().astype(np.int64) if is_ragged else None
+        rows = len(values) if sizes is None else len(sizes)
+        if rows != len(batch):
             raise ValueError(
                 f"The encoder of {name!r} must return a row for each text. "
-                f"Received: {len(sizes)} rows for {len(batch)} texts"
+                f"Received: {rows} rows for {len(batch)} texts"
             )
-        return ids.flat_values.numpy().astype(np.int32), sizes
+        return values, sizes
 
     # The operations of a tokenizer run on one core each; several batches at a time use the others.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         parts = list(pool.map(ids_of, range(0, len(texts), _LINES_AT_ONCE)))
     values = np.concatenate([np.zeros(0, np.int32), *(part[0] for part in parts)])
-    return values, np.concatenate([np.zeros(0, np.int64), *(part[1] for part in parts)])
+    sizes = [part[1] for part in parts if part[1] is not None]
+    if parts and not sizes:
+        return values, None
+    return values, np.concatenate([np.zeros(0, np.int64), *sizes])
 
 
 def _kind(ids: Any) -> str:
@@ -114,6 +131,11 @@ def _ragged(values: np.ndarray[Any, np.dtype[np.int32]], sizes: IntArray) -> tf.
     splits = np.concatenate([[0], np.cumsum(sizes)])
     with tf.device("CPU:0"):  # batches are gathered there, whatever the model runs on
         return tf.RaggedTensor.from_row_splits(tf.constant(values), tf.constant(splits), validate=False)
+
+
+def _dense(values: np.ndarray[Any, Any]) -> tf.Tensor:
+    with tf.device("CPU:0"):
+        return tf.constant(values)
 
 
 def _rows_of(found: Flags, sizes: IntArray) -> IntArray:
@@ -179,7 +201,7 @@ def limit(
         if name not in encoded.lengths:
             raise ValueError(f"`max_lengths` must be of {sorted(encoded.lengths)}. Received: {name!r}")
         whole_number(f"max_lengths[{name!r}]", most, 2)
-    sizes = {name: ids.row_lengths().numpy() for name, ids in encoded.columns.items()}
+    sizes = {name: encoded.columns[name].row_lengths().numpy() for name in encoded.lengths}
     too_long = {name: encoded.lengths[name] > most for name, most in max_lengths.items()}
     long = {f"{name} over {max_lengths[name]} positions": found for name, found in too_long.items()}
     if on_long == "drop":

@@ -1,4 +1,4 @@
-"""From ids in memory to batches for a model: whole batches are gathered and padded, never single rows."""
+"""From tensors in memory to batches for a model: whole batches are gathered and padded, never single rows."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from tf_transformer.arguments import whole_number
 from tf_transformer.data.batching import Batch, BatchPlan
-from tf_transformer.data.encoding import EncodedCorpus, encode, limit, merge, token_warnings
-from tf_transformer.data.sampled_plan import Ids, Plan, SampledPlan
+from tf_transformer.data.encoding import Column, EncodedCorpus, encode, limit, merge, token_warnings
+from tf_transformer.data.row_plan import RowPlan
+from tf_transformer.data.sampled_plan import Ids, SampledPlan
 from tf_transformer.data.shapes import IntArray
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "EvaluationSet",
     "Plan",
     "Position",
+    "RowPlan",
     "SampledPlan",
     "encode",
     "evaluation_batches",
@@ -29,6 +31,7 @@ __all__ = [
     "training_dataset",
 ]
 
+Plan = BatchPlan | SampledPlan | RowPlan
 Assemble = Callable[..., Any]
 _AHEAD = 8
 """Batches that are made ready while the model works."""
@@ -83,9 +86,9 @@ def training_dataset(
     Args:
         encoded: The corpus that the plan was made for.
         plan: Which rows make a batch, and what they are padded to; a `SampledPlan` also has the ids.
-        assemble: Called in a graph with keywords `source_ids`, `source_length` and so on: for each column its
-            ragged int32 ids `[batch, None]` and the scalar int32 length to pad to; returns what the model
-            gets, such as `(inputs, labels)`.
+        assemble: Called in a graph with keywords: for each ragged column, `source` say, `source_ids`, its
+            int32 ids `[batch, None]`, and `source_length`, the scalar int32 length to pad to; for any other
+            column its name, the rows of the tensor. Returns what the model gets, such as `(inputs, labels)`.
         start: Epoch and batch to begin with; a late one is no slower than the first.
 
     Returns:
@@ -94,9 +97,9 @@ def training_dataset(
     Raises:
         ValueError: The plan is for other columns or another number of rows.
     """
-    if set(plan.columns) != set(encoded.columns) or plan.num_rows != len(encoded):
+    if set(plan.columns) != set(encoded.lengths) or plan.num_rows != len(encoded):
         raise ValueError(
-            f"`plan` must be for columns {sorted(encoded.columns)} and {len(encoded)} rows. "
+            f"`plan` must be for columns {sorted(encoded.lengths)} and {len(encoded)} rows. "
             f"Received: a plan for {sorted(plan.columns)} and {plan.num_rows} rows"
         )
     first = start if isinstance(start, Position) else Position(*start)
@@ -106,12 +109,25 @@ def training_dataset(
     return _dataset(encoded, epochs, plan.epoch, first, assemble, sampled)
 
 
-def columns_in(epoch: int, encoded: EncodedCorpus, plan: Plan) -> dict[str, tf.RaggedTensor]:
-    """The ids of a corpus in an epoch, ragged int32 `[rows, None]` by column."""
+def columns_in(epoch: int, encoded: EncodedCorpus, plan: Plan) -> dict[str, Column]:
+    """The columns of a corpus in an epoch."""
     if not isinstance(plan, SampledPlan):
         return encoded.columns
     ids = plan.ids(epoch)
-    return _ragged(ids, [tf.constant(array) for pair in ids.values() for array in pair])
+    sampled = _ragged(ids, [tf.constant(array) for pair in ids.values() for array in pair])
+    return {**encoded.columns, **sampled}
+
+
+def batch_of(columns: Mapping[str, Column], batch: Batch, assemble: Assemble) -> Any:
+    """One batch as the model gets it, outside of any dataset.
+
+    Args:
+        columns: As from `columns_in`.
+        batch: Which rows.
+        assemble: As for `training_dataset`.
+    """
+    chosen = {_argument(name, batch.lengths): tf.gather(columns[name], batch.rows) for name in columns}
+    return assemble(**chosen, **{f"{name}_length": length for name, length in batch.lengths.items()})
 
 
 @dataclass(frozen=True)
@@ -157,7 +173,7 @@ def evaluation_batches(encoded: EncodedCorpus, batch_tokens: int, assemble: Asse
     Args:
         encoded: The corpus; nothing of it is left out.
         batch_tokens: Most positions of a batch on its longer side, padding included; a longer row stands
-            alone.
+            alone. Most rows, where nothing is padded.
         assemble: As for `training_dataset`.
 
     Returns:
@@ -170,7 +186,7 @@ def evaluation_batches(encoded: EncodedCorpus, batch_tokens: int, assemble: Asse
     if not len(encoded):
         raise ValueError("`encoded` must not be empty. Received: 0 rows")
     names = list(encoded.lengths)
-    longest = np.max([encoded.lengths[name] for name in names], axis=0)
+    longest = np.max([np.ones(len(encoded), np.int64), *encoded.lengths.values()], axis=0)
     order = np.lexsort((*(-encoded.lengths[name] for name in names), -longest))
     batches = []
     start = 0
@@ -196,7 +212,7 @@ def _dataset(
     sampled: Callable[[int], Mapping[str, Ids]] | None = None,
 ) -> tf.data.Dataset:
     """Gather, pad and prefetch in a graph; Python is asked once an epoch which rows go together."""
-    names = tuple(encoded.columns)
+    names = tuple(encoded.lengths)
     types = [tf.int64, tf.int64, tf.int32] + [tf.int32, tf.int64] * (len(names) if sampled else 0)
 
     def numbers(epoch: IntArray) -> list[np.ndarray[Any, Any]]:
@@ -205,7 +221,7 @@ def _dataset(
         ends = np.cumsum([0] + [len(batch.rows) for batch in planned])
         lengths = [[batch.lengths[name] for name in names] for batch in planned]
         rows = np.concatenate([np.zeros(0, np.int64), *(batch.rows for batch in planned)])
-        return [rows, ends, np.array(lengths, np.int32).reshape(-1, len(names)), *ids]
+        return [rows, ends, np.array(lengths, np.int32).reshape(len(planned), len(names)), *ids]
 
     def planned(epoch: tf.Tensor) -> tuple[tf.Tensor, ...]:
         return epoch, *tf.numpy_function(numbers, [epoch], types)
@@ -215,16 +231,17 @@ def _dataset(
     ) -> tf.data.Dataset:
         rows, ends, *known = [tf.ensure_shape(tensor, [None]) for tensor in (rows, ends, *ids)]
         lengths = tf.ensure_shape(lengths, [None, len(names)])
-        columns = _ragged(names, known) if sampled else encoded.columns
+        columns = {**encoded.columns, **(_ragged(names, known) if sampled else {})}
         first = tf.where(epoch == start.epoch, tf.constant(start.batch, tf.int64), 0)
 
-        def gather(place: tf.Tensor) -> tuple[dict[str, tf.RaggedTensor], tf.Tensor]:
+        def gather(place: tf.Tensor) -> tuple[dict[str, Column], tf.Tensor]:
             chosen = rows[ends[place] : ends[place + 1]]
-            return {f"{name}_ids": tf.gather(columns[name], chosen) for name in names}, lengths[place]
+            gathered = {_argument(name, names): tf.gather(columns[name], chosen) for name in columns}
+            return gathered, lengths[place]
 
         return tf.data.Dataset.range(first, tf.shape(lengths, tf.int64)[0]).map(gather)
 
-    def pad(columns: dict[str, tf.RaggedTensor], lengths: tf.Tensor) -> Any:
+    def pad(columns: dict[str, Column], lengths: tf.Tensor) -> Any:
         sizes = {f"{name}_length": lengths[place] for place, name in enumerate(names)}
         return assemble(**columns, **sizes)
 
@@ -232,6 +249,11 @@ def _dataset(
     dataset = epochs.map(planned).prefetch(1).flat_map(one_epoch)
     dataset = dataset.map(pad, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     return dataset.prefetch(_AHEAD)
+
+
+def _argument(name: str, ragged: Collection[str]) -> str:
+    """What `assemble` gets a column as."""
+    return f"{name}_ids" if name in ragged else name
 
 
 def _ragged(names: Collection[str], ids: Sequence[tf.Tensor]) -> dict[str, tf.RaggedTensor]:

@@ -56,9 +56,9 @@ class SampledPlan:
         seed: int = 0,
         weights: Sequence[float] | None = None,
     ) -> None:
-        if not set(samplers) <= set(encoded.columns):
+        if not set(samplers) <= set(encoded.lengths):
             raise ValueError(
-                f"`samplers` must be for columns of {sorted(encoded.columns)}. Received: {sorted(samplers)}"
+                f"`samplers` must be for columns of {sorted(encoded.lengths)}. Received: {sorted(samplers)}"
             )
         self._encoded = encoded
         self._samplers = dict(samplers)
@@ -126,7 +126,8 @@ class SampledPlan:
 
     def _make(self, epoch: int) -> _Epoch:
         ids, lengths = {}, {}
-        for name, column in self._encoded.columns.items():
+        for name in self._encoded.lengths:
+            column = self._encoded.columns[name]
             usual = column.flat_values.numpy(), column.row_splits.numpy()
             sizes = np.diff(usual[1])
             ids[name] = self._sampled(name, epoch, usual) if name in self._samplers else usual
@@ -148,6 +149,3 @@ class SampledPlan:
         ids[given_way] = usual[0][np.repeat(too_long, usual_sizes)]
         ids[~given_way] = values[~np.repeat(too_long, sizes)]
         return ids, np.concatenate([[0], np.cumsum(chosen)])
-
-
-Plan = BatchPlan | SampledPlan

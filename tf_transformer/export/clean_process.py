@@ -2,11 +2,13 @@
 
 This file is started as a script, in a process of its own that refuses to import ``tf_transformer``:
 what it answers, any server with TensorFlow answers. It reads one JSON object on stdin,
-``{"folder": …, "modules": [module to import, …], "calls": [{"signature": …, "texts": [[…], …]}, …]}``,
-and writes one to the file named by its first argument: the answers to each batch of each call, in order,
-and the ops of the graph that core TensorFlow does not know.
+``{"folder": …, "modules": [module to import, …], "calls": [{"signature": …, "batches": […]}, …]}``, where a
+batch is ``{argument: [value, …], …}`` and bytes are ``{"b64": …}``.
+It writes one to the file named by its first argument: the answers to each batch of each call, in order, and
+the ops of the graph that core TensorFlow does not know.
 """
 
+import base64
 import importlib
 import json
 import sys
@@ -34,7 +36,13 @@ def main() -> None:
     answers = []
     for call in request["calls"]:
         signature = model.signatures[call["signature"]]
-        answers.append([_plain(signature(text=tf.constant(texts, tf.string))) for texts in call["texts"]])
+        specs = signature.structured_input_signature[1]
+        answers.append(
+            [
+                _plain(signature(**{k: tf.constant(_given(v), specs[k].dtype) for k, v in batch.items()}))
+                for batch in call["batches"]
+            ]
+        )
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         json.dump({"answers": answers, "custom_ops": custom_ops}, file)
 
@@ -52,6 +60,12 @@ def _custom_ops(folder: str) -> list[str]:
     nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
     names = {node.op for node in nodes} - functions
     return sorted(name for name in names if op_def_registry.get(name) is None)
+
+
+def _given(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_given(item) for item in value]
+    return base64.b64decode(value["b64"]) if isinstance(value, dict) else value
 
 
 def _plain(outputs: dict[str, Any]) -> dict[str, Any]:

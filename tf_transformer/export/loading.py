@@ -1,4 +1,4 @@
-"""An exported folder as something that translates: no model code, only what the SavedModel holds."""
+"""An exported folder as something that answers: no model code, only what the SavedModel holds."""
 
 import importlib
 from collections.abc import Sequence
@@ -10,15 +10,14 @@ import tensorflow as tf
 
 from tf_transformer.errors import ExportError
 from tf_transformer.manifest import Manifest, newest_version, read_manifest
-from tf_transformer.tasks.translate import Hypothesis
 
-TEXTS_AT_ONCE = 64
+EXAMPLES_AT_ONCE = 64
 _MOST_LETTERS = 300
 
 
 @dataclass(frozen=True)
-class ExportedTranslator:
-    """A SavedModel that translates; its search options were fixed when it was exported.
+class ExportedModel:
+    """A SavedModel that was loaded.
 
     Args:
         folder: The version's folder.
@@ -30,40 +29,39 @@ class ExportedTranslator:
     manifest: Manifest
     signatures: Any
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
-        """The best translation of each text, in order."""
-        return [hypotheses[0].text for hypotheses in self.best(texts)]
+    def rows(self, signature: str, examples: Sequence[Any], outputs: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Runs a signature that has one argument.
 
-    def best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
-        """The best hypothesis of each text, in a list of one."""
-        answers = self._run("serving_default", texts, ("text", "score", "log_probability"))
-        return [[Hypothesis(text, score, logp, None)] for text, score, logp in answers]
+        Args:
+            signature: Its name.
+            examples: Texts, or the bytes of images.
+            outputs: Names of what it returns.
 
-    def n_best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
-        """All hypotheses of the exported beam, with what the signature says of them."""
-        answers = self._run("n_best", texts, ("text", "score"))
-        return [
-            [Hypothesis(text, score, None, None) for text, score in zip(*row, strict=True)] for row in answers
-        ]
+        Returns:
+            A row an example, in their order, with a plain value for each of ``outputs``.
 
-    def _run(self, signature: str, texts: Sequence[str], names: Sequence[str]) -> list[tuple[Any, ...]]:
+        Raises:
+            ExportError: When it cannot be run on them.
+        """
         rows: list[tuple[Any, ...]] = []
         # Of similar length together, so that short ones need not wait for long ones.
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        for start in range(0, len(order), TEXTS_AT_ONCE):
-            batch = [texts[place] for place in order[start : start + TEXTS_AT_ONCE]]
+        order = sorted(range(len(examples)), key=lambda place: len(examples[place]))
+        for start in range(0, len(order), EXAMPLES_AT_ONCE):
+            batch = [examples[place] for place in order[start : start + EXAMPLES_AT_ONCE]]
             try:
-                outputs = self.signatures[signature](text=tf.constant(batch, tf.string))
-                rows += zip(*(_plain(outputs[name].numpy().tolist()) for name in names), strict=True)
+                function = self.signatures[signature]
+                (name,) = function.structured_input_signature[1]
+                found = function(**{name: tf.constant(batch, tf.string)})
+                rows += zip(*(_plain(found[output].numpy().tolist()) for output in outputs), strict=True)
             except (tf.errors.OpError, KeyError, TypeError, ValueError) as error:
                 raise ExportError(f"{self.folder}: {signature} cannot be run ({_reason(error)})") from None
-        answers: list[tuple[Any, ...]] = [()] * len(texts)
+        answers: list[tuple[Any, ...]] = [()] * len(examples)
         for place, row in zip(order, rows, strict=True):
             answers[place] = row
         return answers
 
 
-def load_export(path: Path) -> ExportedTranslator:
+def load_export(path: Path) -> ExportedModel:
     """Loads the newest version under an exported folder, or the version that ``path`` is.
 
     Raises:
@@ -78,10 +76,10 @@ def load_export(path: Path) -> ExportedTranslator:
         signatures = model.signatures
     except Exception as error:  # TensorFlow raises almost anything at files that were cut or altered
         raise ExportError(f"{folder}: cannot be loaded ({_reason(error)})") from None
-    for name in ("serving_default", "n_best"):
+    for name in manifest.signatures:
         if name not in signatures:
-            raise ExportError(f"{folder}: has no signature {name}, so it is no translator of this package")
-    return ExportedTranslator(folder, manifest, signatures)
+            raise ExportError(f"{folder}: has no signature {name}, which its manifest names")
+    return ExportedModel(folder, manifest, signatures)
 
 
 def _reason(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""SavedModels: a task as a folder that takes strings and returns strings, anywhere TensorFlow runs.
+"""SavedModels: a task as a folder that takes strings and gives answers, anywhere TensorFlow runs.
 
 ::
 
@@ -21,18 +21,18 @@ from tf_transformer.errors import ExportError
 from tf_transformer.export.verification import verify
 from tf_transformer.files import sync_folder
 from tf_transformer.manifest import Manifest, export_fault, next_version, write_manifest
-from tf_transformer.tasks.translate import Translator
+from tf_transformer.tasks.task import Task
 
 
 def export_saved_model(
-    task: Translator, folder: Path, *, samples: Sequence[str], facts: Mapping[str, Any]
+    task: Task, folder: Path, *, samples: Sequence[Any], facts: Mapping[str, Any]
 ) -> tuple[Path, Manifest]:
     """Writes ``task`` as the next version under ``folder``, verified in a clean process.
 
     Args:
-        task: A trained translator in float32.
+        task: A trained task in float32.
         folder: The export's folder; versions are its numbered subfolders.
-        samples: Source sentences that the reloaded model must translate as the task does.
+        samples: Examples that the reloaded model must answer as the task does.
         facts: Fields of the manifest that the run knows (versions, recipe digest, checkpoint, …).
 
     Returns:
@@ -50,16 +50,12 @@ def export_saved_model(
         folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(aside, ignore_errors=True)
         signatures = _save(task, aside)
-        modules: tuple[Literal["tensorflow_text"], ...] = (
-            ("tensorflow_text",) if task.preprocessor.custom_ops else ()
-        )
-        report = verify(aside, task, samples, modules)
+        modules: tuple[Literal["tensorflow_text"], ...] = ("tensorflow_text",) if task.custom_ops else ()
+        report = verify(aside, task.trial(samples), modules)
         manifest = Manifest(
-            task="translate",
+            task=task.TASK,
             signatures=signatures,
-            source_vocabulary_size=task.preprocessor.source_vocabulary_size,
-            target_vocabulary_size=task.preprocessor.target_vocabulary_size,
-            **task.preprocessor.normalizer.options,
+            **task.manifest_facts(),
             custom_ops=tuple(report.custom_ops),
             python_modules=modules,
             verification=report.summary,
@@ -79,7 +75,7 @@ def export_saved_model(
     return folder / str(version), manifest
 
 
-def _save(task: Translator, folder: Path) -> tuple[str, ...]:
+def _save(task: Task, folder: Path) -> tuple[str, ...]:
     try:
         return task.export(folder)
     except tf.errors.OpError as error:  # what TensorFlow says of a disk that is full or cannot be written

@@ -1,5 +1,6 @@
 """An export counts only when a process without this package gives the same answers."""
 
+import base64
 import json
 import os
 import subprocess
@@ -12,12 +13,7 @@ from typing import Any
 
 from tf_transformer.errors import ExportError
 from tf_transformer.export import clean_process
-from tf_transformer.tasks.translate import Hypothesis, Translator
-
-SCORE_TOLERANCE = 1e-3
-"""Scores of another batch differ by float32 rounding; the texts must be equal."""
-ODD_TEXTS = ("", " ", "a", "</s> <pad>", "?!" * 40)
-"""Texts that every export is tried with beside its samples."""
+from tf_transformer.tasks.task import Trial
 
 
 @dataclass(frozen=True)
@@ -28,34 +24,23 @@ class Report:
     summary: dict[str, Any]
 
 
-def verify(folder: Path, task: Translator, samples: Sequence[str], modules: Sequence[str]) -> Report:
-    """Compares a saved model with the task it was made from, in batches of one and of all.
+def verify(folder: Path, trial: Trial, modules: Sequence[str]) -> Report:
+    """Tries a saved model in a process that knows nothing of this package.
 
     Args:
         folder: The SavedModel.
-        task: The translator in memory.
-        samples: Source sentences to compare on.
+        trial: What is called, and what it must give.
         modules: Python modules that its ops come from.
 
     Raises:
-        ExportError: When the model does not load or a translation differs; names the sentence and both.
+        ExportError: When the model does not load or an answer differs; names the example and both answers.
     """
-    texts = [*samples, *ODD_TEXTS]
-    alone = texts[: len(texts) : max(1, len(texts) // 4)]
-    calls = [
-        {"signature": "serving_default", "texts": [texts, *([text] for text in alone)]},
-        {"signature": "n_best", "texts": [texts]},
-    ]
+    calls = [{"signature": call.signature, "batches": list(call.batches)} for call in trial.calls]
     outcome = run_clean(folder, calls, modules)
-    expected = dict(zip(texts, task.n_best(texts), strict=True))
-    batches, n_best = outcome["answers"][0], outcome["answers"][1][0]
-    for batch, answer in zip(calls[0]["texts"], batches, strict=True):
-        for text, found, score in zip(batch, answer["text"], answer["score"], strict=True):
-            _compare(text, expected[text], found, score)
-    for text, row in zip(texts, n_best["score"], strict=True):
-        _compare_scores(text, expected[text], row)
-    summary = {"sentences": len(texts), "alone": len(alone), "equal": True}
-    return Report(outcome["custom_ops"], summary)
+    for call, answers in zip(trial.calls, outcome["answers"], strict=True):
+        for inputs, answer in zip(call.batches, answers, strict=True):
+            call.check(inputs, answer)
+    return Report(outcome["custom_ops"], {**trial.summary, "equal": True})
 
 
 def run_clean(folder: Path, calls: list[dict[str, Any]], modules: Sequence[str]) -> dict[str, Any]:
@@ -70,7 +55,7 @@ def run_clean(folder: Path, calls: list[dict[str, Any]], modules: Sequence[str])
         done = subprocess.run(
             # -I keeps the current folder and PYTHONPATH, where the package may lie, out of its sight.
             [sys.executable, "-I", clean_process.__file__, str(outcome)],
-            input=json.dumps(request),
+            input=json.dumps(request, default=_encoded),
             text=True,
             encoding="utf-8",
             capture_output=True,
@@ -84,26 +69,6 @@ def run_clean(folder: Path, calls: list[dict[str, Any]], modules: Sequence[str])
         return answers
 
 
-def _close(score: float, other: float) -> bool:
-    # Equal infinities, the scores of places without a hypothesis, have no difference.
-    return score == other or abs(score - other) <= SCORE_TOLERANCE * max(1.0, abs(other))
-
-
-def _compare(text: str, expected: Sequence[Hypothesis], found: str, score: float) -> None:
-    """The best answer must be the run's; of two that tie within rounding, either is."""
-    best = expected[0]
-    equals = [hypothesis.text == found and _close(score, hypothesis.score) for hypothesis in expected]
-    if not any(equals) or not _close(score, best.score):
-        raise ExportError(
-            f"the exported model answers differently, so it was not kept: {text!r} gives "
-            f"{best.text!r} ({best.score:.4f}) in the run and {found!r} ({score:.4f}) in the export"
-        )
-
-
-def _compare_scores(text: str, expected: Sequence[Hypothesis], scores: Sequence[float]) -> None:
-    for rank, (hypothesis, score) in enumerate(zip(expected, scores, strict=True), start=1):
-        if not _close(score, hypothesis.score):
-            raise ExportError(
-                f"the exported model scores differently, so it was not kept: {text!r} has "
-                f"{hypothesis.score:.4f} at rank {rank} in the run and {score:.4f} in the export"
-            )
+def _encoded(value: Any) -> dict[str, str]:
+    """Bytes as JSON has them, in the form of TensorFlow Serving."""
+    return {"b64": base64.b64encode(value).decode("ascii")}

@@ -1,6 +1,7 @@
 """Tasks: a model, its text side and its search, joined into text in, answer out."""
 
+from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.options import SearchOptions
-from tf_transformer.tasks.translate import Hypothesis, Translator
+from tf_transformer.tasks.translate import Translator
 
 __all__ = ["Hypothesis", "SearchOptions", "Translator"]

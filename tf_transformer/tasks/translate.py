@@ -4,9 +4,7 @@ Shapes: B sentences, S source pieces, K hypotheses, T target pieces.
 """
 
 import functools
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,32 +18,17 @@ from tf_transformer.decoding.greedy import greedy_search
 from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.models import Transformer
 from tf_transformer.presets import END_ID, LONGEST_ANSWER, PAD_ID, START_ID
+from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.options import SearchOptions, replace_options
 from tf_transformer.tasks.served import ServedTranslator
+from tf_transformer.tasks.task import Trial, save_model
+from tf_transformer.tasks.translation_trial import translation_trial
 from tf_transformer.text import Preprocessor
 
 PIECES_AT_ONCE = 4096
 """Source positions, padding included, that ``translate`` puts into one batch; fewer for a wide beam."""
 USUAL_BEAM = 8
 """The widest beam that is not wide."""
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One translation of one sentence.
-
-    Args:
-        text: The translation.
-        score: What hypotheses are ranked by: the log-probability under the length formula.
-        log_probability: Natural log of the probability of all pieces and the end token; None where an
-            exported model does not say.
-        finished: False when the search reached the length limit before an end token; None likewise.
-    """
-
-    text: str
-    score: float
-    log_probability: float | None
-    finished: bool | None
 
 
 class Translator(tf.Module):
@@ -70,6 +53,9 @@ class Translator(tf.Module):
     >>> translator.translate(["I love you."])  # doctest: +SKIP
     ["Je t'aime."]
     """
+
+    TASK = "translate"
+    SIGNATURES = ("n_best", "serving_default")
 
     def __init__(
         self,
@@ -145,13 +131,37 @@ class Translator(tf.Module):
             TypeError: When ``folder`` is no path.
             ValueError: When it is a file.
         """
-        folder = os.fspath(folder)
-        if os.path.exists(folder) and not os.path.isdir(folder):
-            raise ValueError(f"`folder` must be a folder, or not there yet. Received: {folder}, a file")
-        served = ServedTranslator(self)
-        signatures = {"n_best": served.n_best, "serving_default": served.serving_default}
-        tf.saved_model.save(served, folder, signatures=signatures)
-        return tuple(signatures)
+        return save_model(self, folder)
+
+    @property
+    def side(self) -> Preprocessor:
+        """The preprocessor, under the name that it has in every task."""
+        return self.preprocessor
+
+    @property
+    def custom_ops(self) -> tuple[str, ...]:
+        """See `Task`."""
+        return self.preprocessor.custom_ops
+
+    def normalize(self, texts: Sequence[str]) -> list[str]:
+        """Texts, references say, as the model's own text is normalised."""
+        return self.preprocessor.normalizer.normalize_texts(list(texts))
+
+    def served(self) -> ServedTranslator:
+        """See `Task`."""
+        return ServedTranslator(self)
+
+    def manifest_facts(self) -> dict[str, Any]:
+        """See `Task`."""
+        return {
+            "source_vocabulary_size": self.preprocessor.source_vocabulary_size,
+            "target_vocabulary_size": self.preprocessor.target_vocabulary_size,
+            **self.preprocessor.normalizer.options,
+        }
+
+    def trial(self, samples: Sequence[str]) -> Trial:
+        """See `Task`."""
+        return translation_trial(self, samples)
 
     def encode(self, texts: Sequence[str]) -> tf.RaggedTensor:
         """Source ids of ``texts`` as the model gets them, cut to ``max_source_length``."""

@@ -1,15 +1,13 @@
-"""How good a translator is: teacher-forced loss of a set, and the scores of its real translations."""
+"""Loss, perplexity and accuracy of a model that is given its targets."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
 
 from tf_transformer.losses import smoothed_cross_entropy
 from tf_transformer.presets import PAD_ID
-from tf_transformer.scores import TranslationScores, score_translations
-from tf_transformer.tasks.translate import Translator
 
 Batch = tuple[dict[str, tf.Tensor], tf.Tensor]
 
@@ -49,33 +47,3 @@ class TeacherForced:
         counts = [tf.math.count_nonzero(labels), tf.math.count_nonzero(hits)]
         tokens, correct = (tf.cast(count, tf.float64) for count in counts)
         return tf.stack([tokens, tf.cast(smoothed, tf.float64), tf.cast(plain, tf.float64), correct])
-
-
-def translate_and_score(
-    task: Translator,
-    sources: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    tokenize: str,
-    complete: bool = True,
-    **search: Any,
-) -> tuple[list[str], TranslationScores]:
-    """Translates by real search, then scores the text as sacreBLEU does.
-
-    References pass the same normalizer as sources did, so that a normal form or lower-casing that the
-    recipe asks for does not count as an error.
-
-    Args:
-        task: The translator.
-        sources: Source sentences.
-        references: One list a reference set, each as long as ``sources``.
-        tokenize: sacreBLEU's tokenizer.
-        complete: Also TER, exact matches and the bootstrap interval.
-        **search: Search options that differ from the task's own.
-
-    Returns:
-        The translations, in order, and their scores.
-    """
-    translations = task.translate(sources, **search)
-    normalized = [task.preprocessor.normalizer.normalize_texts(list(reference)) for reference in references]
-    return translations, score_translations(translations, normalized, tokenize=tokenize, complete=complete)

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tf_transformer.build.data import build_preprocessor, encode_training, read_text
-from tf_transformer.build.plan import build_plan
+from tf_transformer.build import problem_of
 from tf_transformer.data.pipeline import BatchPlan, SampledPlan
 from tf_transformer.errors import RecipeError
 from tf_transformer.presets import END_ID
@@ -31,11 +30,11 @@ def built(folder: Path, sampling: str, limits: str = "") -> Any:
     text = "{vocabulary_size: 40, byte_fallback: false, shared: false}"
     training = f"{{steps: 5, seed: 3, batch_tokens: 30, subword_sampling: {sampling}}}"
     path.write_text(f"task: translate\ndata: {{{data}}}\ntext: {text}\ntraining: {training}\n")
-    recipe = load_recipe(path)
-    found = read_text(recipe)
-    preprocessor = build_preprocessor(recipe.text, found.train)
-    encoded = encode_training(found.train, preprocessor, recipe.data)
-    return build_plan(recipe, found, encoded, preprocessor), encoded, preprocessor, found
+    problem = problem_of(load_recipe(path))
+    found = problem.read()
+    side = problem.make_side(found)
+    encoded = problem.encode(found, side)
+    return problem.plan(found, encoded, side), encoded, side, found
 
 
 def rows_of(plan: SampledPlan, epoch: int, name: str) -> list[list[int]]:
@@ -71,7 +70,7 @@ def test_sampled_rows_are_those_of_the_files_in_other_pieces(folder: Path) -> No
     assert len(drawn) == 4
     assert plan.digest() == built(folder, "{alpha: 0.9}", limits)[0].digest()
     assert plan.digest() != built(folder, "{alpha: 0.8}", limits)[0].digest()
-    assert found.dev[0].sources == ["low"]
+    assert found.dev[0].columns["source"] == ["low"]
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

@@ -1,20 +1,19 @@
-"""From a recipe's data section to text and ids."""
+"""From a recipe of a translation to text, ids, a model and a translator."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tf_transformer.build.data import (
-    build_normalizer,
-    build_preprocessor,
-    encode_evaluation,
-    encode_training,
-    read_text,
-)
+from tf_transformer.build import Problem, problem_of
+from tf_transformer.build.text_data import build_normalizer
+from tf_transformer.data.batching import Batch
 from tf_transformer.errors import DataError
 from tf_transformer.presets import END_ID, START_ID
-from tf_transformer.recipe import Recipe, load_recipe
+from tf_transformer.recipe import load_recipe
 
 TRAIN = ["a\tx", "a b\tx y", "a b c\tx y z", "\tx", "a b\tx y", "c c c c c\tz"]
 
@@ -31,10 +30,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def recipe(folder: Path, data: str, text: str = "{tokenizer: words, vocabulary_size: 20}") -> Recipe:
+def problem(folder: Path, data: str, text: str = "{tokenizer: words, vocabulary_size: 20}") -> Problem[Any]:
     path = folder / "recipe.yaml"
     path.write_text(f"task: translate\ndata: {data}\ntext: {text}\ntraining: {{steps: 5}}\n")
-    return load_recipe(path)
+    return problem_of(load_recipe(path))
 
 
 SETS = """
@@ -50,16 +49,19 @@ SETS = """
 
 
 def test_every_entry_is_read_cleaned_and_reported(folder: Path) -> None:
-    text = read_text(recipe(folder, SETS))
+    text = problem(folder, SETS).read()
     assert [corpus.columns["source"] for corpus in text.train] == [
         ["a", "a b", "a b c", "a b", "c c c c c"],
         ["b", "c"],
     ]
     assert text.weights == [1.0, 2.5]
     first, second = text.dev
-    assert (first.name, first.sources) == ("first", ["a", "b b b b b", "a b"])
-    assert first.references == [["x", "y y", "x y"], ["x x", "y", "y x"]]
-    assert (second.name, second.sources, second.references) == ("second", ["c", "c a"], [["z", "z x"]])
+    assert first.name == "first" and first.columns == {
+        "source": ["a", "b b b b b", "a b"],
+        "target": ["x", "y y", "x y"],
+        "target_2": ["x x", "y", "y x"],
+    }
+    assert (second.name, second.columns) == ("second", {"source": ["c", "c a"], "target": ["z", "z x"]})
     assert text.test == []
     assert "first: 3 rows read, 3 kept" in text.report
     overlap = "first: 2 of 3 rows (66.7%) have a source that is in train too (first: line 1)"
@@ -68,34 +70,61 @@ def test_every_entry_is_read_cleaned_and_reported(folder: Path) -> None:
 
 
 def test_a_fraction_of_train_becomes_dev_and_leaves_train(folder: Path) -> None:
-    text = read_text(recipe(folder, "{train: {source: more.en, target: more.fr}, dev: {fraction: 0.5}}"))
+    text = problem(folder, "{train: {source: more.en, target: more.fr}, dev: {fraction: 0.5}}").read()
     assert [dev.name for dev in text.dev] == ["dev"]
-    assert sorted([*text.train[0].columns["source"], *text.dev[0].sources]) == ["b", "c"]
-    assert len(text.dev[0].sources) == 1
+    assert sorted([*text.train[0].columns["source"], *text.dev[0].columns["source"]]) == ["b", "c"]
+    assert len(text.dev[0].columns["source"]) == 1
+
+
+def test_one_split_is_read_without_the_others(folder: Path) -> None:
+    (folder / "train.tsv").write_text("no table")
+    found = problem(folder, SETS)
+    dev = found.read_split("dev")
+    assert [one.name for one in dev.dev] == ["first", "second"] and dev.test == []
+    assert dev.report == ["first: 3 rows read, 3 kept", "second: 2 rows read, 2 kept"]
+    carved = "{train: {source: more.en, target: more.fr}, dev: {fraction: 0.5}}"
+    (one,) = problem(folder, carved).read_split("dev").dev
+    assert one.columns == problem(folder, carved).read().dev[0].columns
+    assert problem(folder, SETS).read_split("test").test == []
 
 
 def test_training_text_becomes_ids_within_the_limits(folder: Path) -> None:
-    wanted = recipe(folder, SETS)
-    text = read_text(wanted)
-    preprocessor = build_preprocessor(wanted.text, text.train)
-    encoded = encode_training(text.train, preprocessor, wanted.data)
+    wanted = problem(folder, SETS)
+    text = wanted.read()
+    side = wanted.make_side(text)
+    encoded = wanted.encode(text, side)
     # "a b c" and its end take the 4 positions there are; five words do not fit and are dropped.
     assert len(encoded) == 6
     assert encoded.lengths["source"].max() == 4
     assert encoded.corpora.tolist() == [0, 0, 0, 0, 1, 1]
     assert "  dropped: source over 4 positions: 1 (line 7)" in encoded.reports[0].to_lines()
-    narrow = wanted.data.model_copy(update={"max_source_length": 2})
-    assert len(encode_training(text.train, preprocessor, narrow)) == 3  # a, b and c
+    narrow = problem_of(wanted.recipe.replaced("data", max_source_length=2))
+    assert len(narrow.encode(text, side)) == 3  # a, b and c
     with pytest.raises(DataError, match=r"train: no rows are left of 2"):
-        encode_training([text.train[0].select(np.array([1, 2]))], preprocessor, narrow)
+        narrow.encode(replace(text, train=[text.train[0].select(np.array([1, 2]))]), side)
+
+
+def test_what_there_is_to_learn_from_on_one_line(folder: Path) -> None:
+    wanted = problem(folder, SETS)
+    text = wanted.read()
+    side = wanted.make_side(text)
+    encoded = wanted.encode(text, side)
+    plan = wanted.batches(encoded, text.weights, 5)
+    assert plan.batch_tokens == 5 and wanted.update_size == 4096
+    # 15 target positions of four pairs, and 2.5 times the 4 of two.
+    assert wanted.epoch_size(encoded, text.weights) == 2 + 3 + 4 + 3 + int(2.5 * (2 + 2))
+    described = wanted.describe(encoded, plan)
+    assert re.fullmatch(r"6 pairs · \d+ updates an epoch · padding [\d.]+% source, [\d.]+% target", described)
+    batch = Batch(np.arange(3), {"source": 4, "target": 5}, 12)
+    assert wanted.describe_batch(batch) == "3 pairs, padded to 4 source and 5 target pieces"
+    assert wanted.side_sizes(side) == "vocabularies of 10 and 10"
 
 
 def test_a_dev_set_is_whole_in_batches_a_long_sentence_cut(folder: Path) -> None:
-    wanted = recipe(folder, SETS)
-    text = read_text(wanted)
-    preprocessor = build_preprocessor(wanted.text, text.train)
-    dev = encode_evaluation(text.dev[0], preprocessor, wanted.data)
-    assert (dev.name, len(dev.sources), len(dev.references)) == ("first", 3, 2)
+    wanted = problem(folder, SETS)
+    text = wanted.read()
+    dev = wanted.dev_sets(text, wanted.make_side(text))[0]
+    assert (dev.name, len(dev), list(dev.columns)) == ("first", 3, ["source", "target", "target_2"])
     ((inputs, labels),) = dev.batches
     source = inputs["source_ids"].numpy()
     assert source.shape == (3, 4)  # longest first: "b b b" and its end
@@ -113,33 +142,33 @@ def _shifted(inputs: dict[str, np.ndarray], labels: np.ndarray) -> np.ndarray:
 
 
 def test_one_vocabulary_or_two(folder: Path) -> None:
-    text = read_text(recipe(folder, SETS))
-    shared = build_preprocessor(recipe(folder, SETS).text, text.train)
+    text = problem(folder, SETS).read()
+    shared = problem(folder, SETS).make_side(text)
     assert shared.source_vocabulary_size == shared.target_vocabulary_size == 4 + 6
-    wanted = recipe(folder, SETS, "{tokenizer: words, vocabulary_size: 20, shared: false}")
-    separate = build_preprocessor(wanted.text, text.train)
+    wanted = problem(folder, SETS, "{tokenizer: words, vocabulary_size: 20, shared: false}")
+    separate = wanted.make_side(text)
     assert set(separate.source_tokenizer.tokens[4:]) == {"a", "b", "c"}
     assert set(separate.target_tokenizer.tokens[4:]) == {"x", "y", "z"}
 
 
 def test_an_existing_vocabulary_is_taken_as_it_is(folder: Path) -> None:
     (folder / "words.txt").write_text("c\nb\na\n")
-    wanted = recipe(folder, SETS, "{tokenizer: words, model: words.txt, unknown: drop}")
-    preprocessor = build_preprocessor(wanted.text, read_text(wanted).train)
+    wanted = problem(folder, SETS, "{tokenizer: words, model: words.txt, unknown: drop}")
+    preprocessor = wanted.make_side(wanted.read())
     assert preprocessor.source_tokenizer.tokens[4:] == ["c", "b", "a"]
     assert preprocessor.decode_target([[4, 1, 6]]).numpy().tolist() == [b"c a"]
 
 
 def test_the_normal_form_is_the_recipes(folder: Path) -> None:
-    text = recipe(folder, SETS, "{tokenizer: words, lowercase: true, normal_form: nfkc}").text
+    text = problem(folder, SETS, "{tokenizer: words, lowercase: true, normal_form: nfkc}").recipe.text
     assert build_normalizer(text).normalize_texts(["  Ａ  B "]) == ["a b"]
-    text = recipe(folder, SETS, "{tokenizer: words, normal_form: none}").text
+    text = problem(folder, SETS, "{tokenizer: words, normal_form: none}").recipe.text
     assert build_normalizer(text).normalize_texts(["Ａ  B"]) == ["Ａ B"]
 
 
 def test_sentencepiece_is_trained_by_the_recipes_options(folder: Path) -> None:
     text = "{tokenizer: sentencepiece, vocabulary_size: 14, byte_fallback: false, sentencepiece_type: bpe}"
-    wanted = recipe(folder, SETS, text)
-    preprocessor = build_preprocessor(wanted.text, read_text(wanted).train)
+    wanted = problem(folder, SETS, text)
+    preprocessor = wanted.make_side(wanted.read())
     assert preprocessor.target_vocabulary_size <= 14
     assert "<0x00>" not in preprocessor.source_tokenizer.tokens

@@ -1,66 +1,11 @@
-"""From a recipe to a model, its optimizer and its schedule: the last place that sees a recipe object."""
-
-from typing import Any
+"""From a recipe to an optimizer and its schedule."""
 
 import keras
 
 from tf_transformer.errors import RecipeError
-from tf_transformer.models import Transformer
 from tf_transformer.optimizers import Adam, AdamW
-from tf_transformer.recipe import Optimizer, Training, TranslateRecipe
+from tf_transformer.recipe import Optimizer, Training
 from tf_transformer.schedules import Constant, ExponentialDecay, WarmupCosine, WarmupInverseSqrt, WarmupLinear
-from tf_transformer.tasks import SearchOptions, Translator
-from tf_transformer.text import Preprocessor
-
-
-def build_transformer(recipe: TranslateRecipe, preprocessor: Preprocessor, precision: str) -> Transformer:
-    """The model of a recipe, with fresh weights drawn from ``training.seed``.
-
-    Args:
-        recipe: Its ``model``, ``data`` (lengths) and ``training.seed`` are read.
-        preprocessor: Says how large the vocabularies are.
-        precision: Name of the Keras policy; ``"float32"`` for decoding.
-    """
-    keras.utils.set_random_seed(recipe.training.seed)
-    sizes = recipe.model
-    vocabulary: dict[str, Any]
-    if recipe.text.shared:
-        vocabulary = {"vocabulary_size": preprocessor.target_vocabulary_size}
-    else:
-        vocabulary = {
-            "source_vocabulary_size": preprocessor.source_vocabulary_size,
-            "target_vocabulary_size": preprocessor.target_vocabulary_size,
-        }
-    return Transformer(
-        **vocabulary,
-        num_layers=sizes.num_layers,
-        hidden_dim=sizes.hidden_dim,
-        num_heads=sizes.num_heads,
-        intermediate_dim=sizes.intermediate_dim,
-        activation=sizes.activation,
-        norm=sizes.norm,
-        positions=sizes.positions,
-        max_length=sizes.max_length,
-        dropout=sizes.dropout,
-        attention_dropout=sizes.attention_dropout,
-        activation_dropout=sizes.activation_dropout,
-        tie_embeddings=sizes.tie_embeddings,
-        dtype=precision,
-        name="transformer",
-    )
-
-
-def build_translator(recipe: TranslateRecipe, model: Transformer, preprocessor: Preprocessor) -> Translator:
-    """The task around a model, searching as the recipe's ``decoding`` says."""
-    decoding = recipe.decoding
-    options = SearchOptions(
-        beam_size=decoding.beam,
-        length_penalty=decoding.length_penalty,
-        length_formula=decoding.length_formula,
-        max_length_factor=decoding.max_length_factor,
-        max_length_margin=decoding.max_length_margin,
-    )
-    return Translator(model, preprocessor, options, max_source_length=recipe.data.max_source_length)
 
 
 def build_optimizer(

@@ -1,17 +1,12 @@
-"""Figures of a set: by hand for fixed logits, and sacreBLEU's own on the text that a search gives."""
+"""Teacher-forced figures of a set, by hand for fixed logits."""
 
 import math
-from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
-import sacrebleu
 import tensorflow as tf
 
-from tf_transformer.evaluation import TeacherForced, translate_and_score
-from tf_transformer.text import Normalizer
+from tf_transformer.evaluation.teacher_forced import TeacherForced
 
 PROBABILITIES = [0.0001, 0.1, 0.2, 0.2999, 0.4]
 
@@ -61,39 +56,3 @@ def test_a_perplexity_beyond_all_bounds_is_still_a_number() -> None:
 def test_nothing_to_evaluate_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"must hold at least one real token\. Received: none"):
         TeacherForced(fixed, 0.0)([batch([[0, 0]])])
-
-
-class Parrot:
-    """A translator that answers with what it heard."""
-
-    def __init__(self, normalizer: Normalizer) -> None:
-        self.preprocessor = SimpleNamespace(normalizer=normalizer)
-        self.search: dict[str, Any] = {}
-
-    def translate(self, texts: Sequence[str], **search: Any) -> list[str]:
-        self.search = search
-        return [text.lower() for text in texts]
-
-
-SOURCES = ["The cat sat on a mat.", "A dog, too!", "And so it ends"]
-REFERENCES = [["the cat sat on the mat.", "a dog too!", "and so it ends"], ["a cat sat.", "a dog,", "so"]]
-
-
-@pytest.mark.parametrize("tokenize", ["13a", "char"])
-def test_the_score_is_sacrebleus_of_the_text_and_all_references(tokenize: str) -> None:
-    task: Any = Parrot(Normalizer())
-    answers, scores = translate_and_score(task, SOURCES, REFERENCES, tokenize=tokenize, beam_size=3)
-    assert answers == [text.lower() for text in SOURCES]
-    assert task.search == {"beam_size": 3}
-    expected = sacrebleu.corpus_bleu(answers, REFERENCES, tokenize=tokenize).score
-    assert scores.values["bleu"] == pytest.approx(expected)
-    assert scores.values["exact_match"] == pytest.approx(100 / 3)
-    assert f"tok:{tokenize}" in scores.signatures["bleu"] and "nrefs:2" in scores.signatures["bleu"]
-
-
-def test_references_pass_the_recipes_normalizer() -> None:
-    task: Any = Parrot(Normalizer(normal_form="nfkc", lowercase=True))
-    references = [["THE CAT  SAT ON A MAT.", "A DOG, TOO!", "AND SO ＩＴ ENDS"]]
-    scores = translate_and_score(task, SOURCES, references, tokenize="13a", complete=False)[1]
-    assert scores.values["bleu"] == pytest.approx(100.0)
-    assert "exact_match" not in scores.values

@@ -1,13 +1,13 @@
-"""From a recipe to a model, its optimizer and its schedule."""
+"""From a recipe to an optimizer and a schedule."""
 
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
 import pytest
 
-from tf_transformer.build.model import build_optimizer, build_schedule, build_transformer, build_translator
+from tf_transformer.build import problem_of
+from tf_transformer.build.optimization import build_optimizer, build_schedule
 from tf_transformer.errors import RecipeError
 from tf_transformer.recipe import Optimizer, Recipe, load_recipe
 from tf_transformer.text import Preprocessor
@@ -38,69 +38,6 @@ def preprocessor() -> Preprocessor:
 
 def read(path: Path, *overrides: str) -> Recipe:
     return load_recipe(path, [*SMALL, *overrides])
-
-
-def test_weights_are_drawn_from_the_seed(path: Path, preprocessor: Preprocessor) -> None:
-    def weights(*overrides: str) -> list[Any]:
-        recipe = read(path, "text.shared=false", *overrides)
-        return [weight.numpy() for weight in build_transformer(recipe, preprocessor, "float32").weights]
-
-    first, again, other = weights(), weights(), weights("training.seed=2")
-    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
-
-
-def test_every_key_of_the_model_section_arrives(path: Path, preprocessor: Preprocessor) -> None:
-    recipe = read(
-        path,
-        "text.shared=false",
-        "model.activation=swiglu",
-        "model.norm=post",
-        "model.positions=learned",
-        "model.dropout=0.2",
-        "model.attention_dropout=0.3",
-        "model.activation_dropout=0.4",
-        "model.tie_embeddings=none",
-        "data.max_source_length=11",
-        "data.max_target_length=17",
-    )
-    config = build_transformer(recipe, preprocessor, "mixed_bfloat16").get_config()
-    wanted = {
-        "source_vocabulary_size": 8,
-        "target_vocabulary_size": 6,
-        "num_layers": 1,
-        "hidden_dim": 6,
-        "intermediate_dim": 10,
-        "num_heads": 3,
-        "activation": "swiglu",
-        "norm": "post",
-        "positions": "learned",
-        "dropout": 0.2,
-        "attention_dropout": 0.3,
-        "activation_dropout": 0.4,
-        "tie_embeddings": "none",
-        "max_length": 17,  # the longer side
-    }
-    assert {name: config[name] for name in wanted} == wanted
-    assert "bfloat16" in str(config["dtype"])
-
-
-def test_the_translator_searches_as_the_recipe_says(path: Path, preprocessor: Preprocessor) -> None:
-    recipe = read(
-        path,
-        "text.shared=false",
-        "decoding.beam=7",
-        "decoding.length_penalty=0.6",
-        "decoding.length_formula=gnmt",
-        "decoding.max_length_factor=1.5",
-        "decoding.max_length_margin=3",
-        "data.max_source_length=19",
-    )
-    task = build_translator(recipe, build_transformer(recipe, preprocessor, "float32"), preprocessor)
-    options = task.options
-    assert (options.beam_size, options.length_penalty, options.length_formula) == (7, 0.6, "gnmt")
-    assert (options.max_length_factor, options.max_length_margin) == (1.5, 3)
-    assert task.max_source_length == 19
 
 
 SCHEDULES = [
@@ -162,7 +99,7 @@ def test_weights_that_are_no_matrix_are_those_left_without_decay(
     path: Path, preprocessor: Preprocessor
 ) -> None:
     recipe = read(path, "text.shared=false", "model.positions=learned")
-    model = build_transformer(recipe, preprocessor, "float32")
+    model = problem_of(recipe).model(preprocessor, "float32")
     optimizer = build_optimizer(Optimizer(name="adamw"), 0.1, "float32")
     optimizer.build(model.trainable_variables)
     for variable in model.trainable_variables:

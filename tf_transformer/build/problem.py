@@ -1,0 +1,256 @@
+"""What a recipe asks to be learnt: the one thing that the trainer, and every verb, knows of a task.
+
+A task joins its data, its text or image side, its model and its measure here; what runs updates, keeps
+checkpoints and writes results has no idea which task it is.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from tf_transformer.checkpoints import Checkpoint
+from tf_transformer.data.batching import Batch
+from tf_transformer.data.encoding import EncodedCorpus
+from tf_transformer.data.pipeline import Plan
+from tf_transformer.errors import counted
+from tf_transformer.evaluation import EvaluationSet, Evaluator, Measure
+from tf_transformer.recipe import Recipe
+from tf_transformer.run_folder import RunFolder
+from tf_transformer.tasks.task import Task
+
+Heading = tuple[str, str, int, str]
+"""A column of the table of validations: figure, heading, width, format."""
+AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
+
+
+class Side(Protocol):
+    """What turns text or images into what the model takes, in training and in serving alike."""
+
+    def save(self, folder: Path) -> None:
+        """Writes it into a folder of its own, ``tokenizer/`` of a run."""
+
+    def assemble(self, **columns: Any) -> Any:
+        """Columns of a batch, see `training_dataset`, to ``(inputs, labels)``."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What messages call things.
+
+    Args:
+        row: One example: ``pair``.
+        data: What is learnt from: ``text``.
+        unit: What an update's size is counted in: ``target token``.
+        verb: What the finished task does: ``translate``.
+        lengths: The keys that bound how long an example may be.
+    """
+
+    row: str
+    data: str
+    unit: str
+    verb: str
+    lengths: str
+
+
+@dataclass(frozen=True)
+class Examples:
+    """All data of a recipe, read and cleaned.
+
+    Args:
+        train: The training corpora, in the recipe's order.
+        weights: Times that an epoch takes each of them.
+        dev: Dev sets; the first one decides what is best.
+        test: Test sets.
+        report: Lines for a person: what was read, dropped and noticed in dev and test.
+    """
+
+    train: Sequence[Any]
+    weights: Sequence[float]
+    dev: Sequence[Any]
+    test: Sequence[Any]
+    report: Sequence[str]
+
+
+class Problem(ABC, Generic[AnyRecipe]):
+    """What a recipe asks to be learnt; one subclass a task.
+
+    Args:
+        recipe: As resolved. What is found out later, a batch size say, makes another problem.
+
+    Attributes:
+        WORDS: What messages call things.
+        HEADINGS: The task's columns of the table of validations, between the training loss and the time.
+        BUDGET: The column whose positions say how large an update is; None where rows do.
+    """
+
+    WORDS: ClassVar[Words]
+    HEADINGS: ClassVar[tuple[Heading, ...]]
+    BUDGET: ClassVar[str | None]
+
+    def __init__(self, recipe: AnyRecipe) -> None:
+        self.recipe = recipe
+
+    # The data and its side.
+
+    @abstractmethod
+    def read(self) -> Examples:
+        """Reads and cleans all data of the recipe.
+
+        Raises:
+            DataError: When a file cannot be read rightly, or nothing usable is left of a set.
+        """
+
+    def read_split(self, split: str) -> Examples:
+        """As ``read``, but no more than the sets of one split, ``"dev"`` or ``"test"``, need to be there."""
+        return self.read()
+
+    @abstractmethod
+    def make_side(self, examples: Examples) -> Any:
+        """Trains, or reads, what turns the data into ids, as the recipe asks for: a `Side`."""
+
+    @abstractmethod
+    def load_side(self, folder: Path) -> Any:
+        """Reads what ``save`` of a side has written.
+
+        Raises:
+            TextError: When it is missing or damaged.
+        """
+
+    def check_side(self, side: Any, checkpoint: Checkpoint, folder: Path) -> None:
+        """Refuses a side that does not belong to a checkpoint; names both.
+
+        Raises:
+            RunError: Then.
+        """
+
+    def side_sizes(self, side: Any) -> str:
+        """What of a side decides the shapes of weights, for a message: ``vocabularies of 20 and 20``."""
+        return ""
+
+    # Batches.
+
+    @abstractmethod
+    def encode(self, examples: Examples, side: Any) -> EncodedCorpus:
+        """The training data as tensors, within the recipe's limits.
+
+        Raises:
+            DataError: When nothing is left.
+        """
+
+    @abstractmethod
+    def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> Plan:
+        """Which rows go together in updates of some size."""
+
+    def plan(self, examples: Examples, encoded: EncodedCorpus, side: Any) -> Plan:
+        """The batches of all epochs, with updates of `update_size`."""
+        return self.batches(encoded, examples.weights, self.update_size)
+
+    @property
+    def update_size(self) -> int:
+        """How large an update is, in ``WORDS.unit``; the default where the recipe leaves it open."""
+        training = self.recipe.training
+        if training.budget != "auto":
+            return training.budget
+        default: int = type(training).model_fields[training.BUDGET].default
+        return default
+
+    def epoch_size(self, encoded: EncodedCorpus, weights: Sequence[float]) -> int:
+        """How large an epoch is, in ``WORDS.unit``."""
+        each = 1 if self.BUDGET is None else encoded.lengths[self.BUDGET]
+        return int(np.sum(np.asarray(weights)[encoded.corpora] * each))
+
+    def report(self, examples: Examples, encoded: EncodedCorpus) -> Iterator[str]:
+        """What a person is told of the data before training begins."""
+        yield from examples.report
+        yield from (line for report in encoded.reports for line in report.to_lines())
+
+    def describe(self, encoded: EncodedCorpus, plan: Plan) -> str:
+        """How much there is to learn from, on one line."""
+        parts = [
+            counted(len(encoded), self.WORDS.row),
+            f"{counted(plan.num_batches(0), 'update')} an epoch",
+        ]
+        shares = plan.padding()
+        if shares:
+            named = (f"{shares[name]:.1%} {name}" for name in encoded.lengths)
+            parts.append(f"padding {', '.join(named)}")
+        return " · ".join(parts)
+
+    # Memory.
+
+    def cost(self, batch: Batch, side: Any) -> float:
+        """How much memory an update of a batch takes, compared with others."""
+        return float(len(batch.rows))
+
+    def most_expensive(self, batches: Sequence[Batch], side: Any) -> int:
+        """The place of the batch whose update takes the most memory."""
+        return max(range(len(batches)), key=lambda place: self.cost(batches[place], side))
+
+    @abstractmethod
+    def describe_batch(self, batch: Batch) -> str:
+        """How large a batch is, for a message."""
+
+    @abstractmethod
+    def smaller_updates(self) -> str:
+        """What to lower where an update does not fit in memory, with the values that are in use."""
+
+    @abstractmethod
+    def smaller_validation(self) -> str:
+        """What to lower where a validation does not."""
+
+    # The model and the task.
+
+    @abstractmethod
+    def model(self, side: Any, precision: str) -> Any:
+        """The model, with fresh weights drawn from ``training.seed``.
+
+        Args:
+            side: Says how large vocabularies or images are.
+            precision: Name of the Keras policy; ``"float32"`` for answering.
+        """
+
+    @property
+    def loss_options(self) -> dict[str, Any]:
+        """Arguments of `TrainingModel` for the loss, beside label smoothing."""
+        return {}
+
+    @abstractmethod
+    def task(self, model: Any, side: Any) -> Task:
+        """The task around a model."""
+
+    def manifest_facts(self) -> dict[str, Any]:
+        """Fields of an export's manifest that the recipe knows."""
+        return {}
+
+    @abstractmethod
+    def samples(self, folder: RunFolder) -> list[Any]:
+        """Examples of the run's own data to try an export with; fewer where the data is not at hand."""
+
+    # The measure.
+
+    @abstractmethod
+    def dev_sets(self, examples: Examples, side: Any) -> list[EvaluationSet]:
+        """The dev sets as the evaluator takes them."""
+
+    @abstractmethod
+    def test_sets(self, examples: Examples, side: Any) -> list[EvaluationSet]:
+        """The test sets as the evaluator takes them."""
+
+    @abstractmethod
+    def evaluator(self, task: Any) -> Evaluator:
+        """What says how good the task is."""
+
+    @property
+    def measure(self) -> Measure:
+        """What the best checkpoint is chosen by."""
+        name = self.recipe.training.best_by
+        return Measure(f"val_{name}", higher_is_better=name != "loss")
+
+    @property
+    def measured_by(self) -> tuple[str, ...]:
+        """Keys beside the dev data that change what ``measure`` measures."""
+        return ()

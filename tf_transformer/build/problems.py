@@ -1,0 +1,14 @@
+"""Which problem a recipe is: one line a task."""
+
+from typing import Any
+
+from tf_transformer.build.problem import Problem
+from tf_transformer.build.translation import TranslationProblem
+from tf_transformer.recipe import Recipe
+
+PROBLEMS: dict[str, type[Problem[Any]]] = {"translate": TranslationProblem}
+
+
+def problem_of(recipe: Recipe) -> Problem[Any]:
+    """What a recipe asks to be learnt."""
+    return PROBLEMS[recipe.task](recipe)

@@ -1,0 +1,159 @@
+"""What tasks that read text have in common: from a recipe's entries to corpora, sets and tokenizers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tf_transformer.build.problem import Examples
+from tf_transformer.data.cleaning import clean, overlap, split_by_hash
+from tf_transformer.data.sources import Corpus, read_parallel, read_table
+from tf_transformer.errors import DataError
+from tf_transformer.evaluation import EvaluationSet
+from tf_transformer.recipe import Data, Text
+from tf_transformer.recipe.entries import Table
+from tf_transformer.run_folder import RunFolder
+from tf_transformer.text import Normalizer, Tokenizer, import_tokenizer, train_tokenizer
+
+_MOST_SAMPLES = 32
+
+
+@dataclass(frozen=True)
+class TextSet:
+    """A dev or test set as text.
+
+    Args:
+        name: The set's name in figures.
+        corpora: Where its rows come from, in order; all with the same columns.
+    """
+
+    name: str
+    corpora: Sequence[Corpus]
+
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """The texts of all corpora, by column."""
+        names = self.corpora[0].columns
+        return {name: [text for corpus in self.corpora for text in corpus.columns[name]] for name in names}
+
+    def evaluation_set(self, batches: Sequence[Any] = ()) -> EvaluationSet:
+        """The set as evaluators take it."""
+        return EvaluationSet(self.name, self.columns, batches)
+
+
+Read = Callable[[Any, str | None], Corpus]
+"""An entry of a recipe, and what reports call it (None for its label), to its rows, cleaned."""
+
+
+def read_examples(data: Data, read: Read) -> Examples:
+    """Reads all corpora of a recipe, and carves dev where the recipe says so.
+
+    Args:
+        data: The recipe's section.
+        read: Reads one entry.
+
+    Raises:
+        DataError: When a file cannot be read rightly, or nothing usable is left of a set.
+    """
+    entries = data.train_entries
+    train = [read(entry, None) for entry in entries]
+    dev = {name: [read(entry, name)] for name, entry in data.dev_sets.items()}
+    test = {name: [read(entry, name)] for name, entry in data.test_sets.items()}
+    if data.dev_fraction is not None:
+        halves = [split_by_hash(corpus, data.dev_fraction) for corpus in train]
+        train = [rest for rest, _ in halves]
+        dev = {"dev": [carved for _, carved in halves]}
+    return Examples(
+        train=train,
+        weights=[entry.weight for entry in entries],
+        dev=[TextSet(name, corpora) for name, corpora in dev.items()],
+        test=[TextSet(name, corpora) for name, corpora in test.items()],
+        report=list(_report(train, [*dev.values(), *test.values()])),
+    )
+
+
+def read_sets(data: Data, split: str, read: Read) -> Examples:
+    """Reads the dev or the test sets of a recipe alone, where they are no part of train.
+
+    Args:
+        data: The recipe's section.
+        split: ``"dev"`` or ``"test"``.
+        read: Reads one entry.
+
+    Raises:
+        DataError: As of `read_examples`.
+    """
+    if split == "dev" and data.dev_fraction is not None:
+        sets = list(read_examples(data, read).dev)
+    else:
+        entries = data.dev_sets if split == "dev" else data.test_sets
+        sets = [TextSet(name, [read(entry, name)]) for name, entry in entries.items()]
+    report = list(_report([], [found.corpora for found in sets]))
+    splits = {"dev": sets, "test": []} if split == "dev" else {"dev": [], "test": sets}
+    return Examples(train=[], weights=[], report=report, **splits)
+
+
+def build_normalizer(text: Text) -> Normalizer:
+    """The normalizer of a recipe, for training and serving alike."""
+    form = text.normal_form
+    return Normalizer(normal_form=None if form == "none" else form, lowercase=text.lowercase)
+
+
+def read_entry(entry: Any, normalizer: Normalizer, name: str | None = None) -> Corpus:
+    """Reads one entry and cleans it; its columns are those of its ``columns_read``.
+
+    Args:
+        entry: Of the recipe's ``data`` section.
+        normalizer: The recipe's.
+        name: What reports call the corpus; by default the entry's label.
+    """
+    how: dict[str, Any] = {"encoding": entry.encoding, "on_bad_row": entry.on_bad_row}
+    how["name"] = name or entry.label
+    columns = entry.columns_read
+    is_table = isinstance(entry, Table)
+    corpus = read_table(entry.table, columns, **how) if is_table else read_parallel(columns, **how)
+    return clean(corpus, normalizer.normalize_texts, deduplicate=entry.deduplicate)
+
+
+def make_tokenizer(text: Text, lines: Sequence[str]) -> Tokenizer:
+    """Trains, or reads, a tokenizer that a recipe asks for.
+
+    Raises:
+        TextError: When the lines cannot give such a vocabulary, or ``text.model`` is no tokenizer file.
+    """
+    options: dict[str, Any] = {"unknown": text.unknown}
+    if text.model is not None:
+        return import_tokenizer(text.tokenizer, text.model, **options)
+    if text.vocabulary_size is not None:
+        options["vocabulary_size"] = text.vocabulary_size
+    if text.tokenizer == "sentencepiece":
+        options |= {"model_type": text.sentencepiece_type, "byte_fallback": text.byte_fallback}
+    return train_tokenizer(text.tokenizer, lines, **options)
+
+
+def texts_of(corpora: Sequence[Corpus], *columns: str) -> list[str]:
+    """The texts of some columns, column by column."""
+    return [text for name in columns for corpus in corpora for text in corpus.columns[name]]
+
+
+def sample_texts(data: Data, text: Text, folder: RunFolder) -> list[str]:
+    """Some source sentences of a run's own data; fewer, from its samples, where the data is not at hand."""
+    entries = [*data.dev_sets.values(), *data.test_sets.values(), *data.train_entries]
+    normalizer = build_normalizer(text)
+    for entry in entries[:1]:
+        with suppress(DataError, OSError):
+            sources = read_entry(entry, normalizer).columns["source"]
+            return list(sources[:: max(1, len(sources) // _MOST_SAMPLES)][:_MOST_SAMPLES])
+    found: list[str] = []
+    for path in sorted(folder.samples.glob("*.txt"))[-1:]:
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        found += [line.removeprefix("source").strip() for line in lines if line.startswith("source ")]
+    return found[:_MOST_SAMPLES]
+
+
+def _report(train: Sequence[Corpus], evaluated: Sequence[Sequence[Corpus]]) -> Iterator[str]:
+    """What is to be said of dev and test; the training corpora report when they are encoded."""
+    for other in (corpus for corpora in evaluated for corpus in corpora):
+        yield from other.report.to_lines()
+        for corpus in train:
+            yield from overlap(corpus, other).to_lines()

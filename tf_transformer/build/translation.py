@@ -1,0 +1,250 @@
+"""Translation: pairs of sentences, an encoder-decoder, and sacreBLEU."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+
+from tf_transformer.build.problem import Examples, Heading, Problem, Words
+from tf_transformer.build.sampling import build_samplers
+from tf_transformer.build.text_data import (
+    TextSet,
+    build_normalizer,
+    make_tokenizer,
+    read_entry,
+    read_examples,
+    read_sets,
+    sample_texts,
+    texts_of,
+)
+from tf_transformer.build.weights import check_vocabularies
+from tf_transformer.checkpoints import Checkpoint
+from tf_transformer.data.batching import Batch
+from tf_transformer.data.encoding import EncodedCorpus, encode, limit, merge, token_warnings
+from tf_transformer.data.pipeline import BatchPlan, Plan, SampledPlan, evaluation_batches
+from tf_transformer.data.sampled_plan import Sampler
+from tf_transformer.data.sources import Corpus
+from tf_transformer.evaluation import EvaluationSet
+from tf_transformer.evaluation.teacher_forced import TeacherForced
+from tf_transformer.evaluation.translation import TranslationEvaluator
+from tf_transformer.models import Transformer
+from tf_transformer.presets import END_ID
+from tf_transformer.recipe import TranslateRecipe
+from tf_transformer.run_folder import RunFolder
+from tf_transformer.tasks import SearchOptions, Translator
+from tf_transformer.text import Preprocessor
+
+EVALUATION_POSITIONS = 4096
+"""Padded positions in a batch of an evaluation."""
+
+
+class TranslationProblem(Problem[TranslateRecipe]):
+    """A recipe with ``task: translate``."""
+
+    WORDS: ClassVar[Words] = Words(
+        row="pair",
+        data="text",
+        unit="target token",
+        verb="translate",
+        lengths="data.max_source_length and max_target_length",
+    )
+    HEADINGS: ClassVar[tuple[Heading, ...]] = (
+        ("val_loss", "dev loss", 9, "{:.3f}"),
+        ("val_perplexity", "dev ppl", 8, "{:.2f}"),
+        ("val_accuracy", "accuracy", 9, "{:.1%}"),
+        ("val_bleu", "BLEU", 7, "{:.2f}"),
+        ("target_tokens_per_second", "tokens/s", 9, "{:,.0f}"),
+    )
+    BUDGET: ClassVar[str | None] = "target"
+
+    def read(self) -> Examples:
+        normalizer = build_normalizer(self.recipe.text)
+        return read_examples(self.recipe.data, lambda entry, name: read_entry(entry, normalizer, name))
+
+    def read_split(self, split: str) -> Examples:
+        normalizer = build_normalizer(self.recipe.text)
+        return read_sets(self.recipe.data, split, lambda entry, name: read_entry(entry, normalizer, name))
+
+    def make_side(self, examples: Examples) -> Preprocessor:
+        text = self.recipe.text
+        if text.shared:
+            tokenizer, target = make_tokenizer(text, texts_of(examples.train, "source", "target")), None
+        else:
+            tokenizer = make_tokenizer(text, texts_of(examples.train, "source"))
+            target = make_tokenizer(text, texts_of(examples.train, "target"))
+        return Preprocessor(tokenizer, target, build_normalizer(text))
+
+    def load_side(self, folder: Path) -> Preprocessor:
+        return Preprocessor.load(folder)
+
+    def check_side(self, side: Preprocessor, checkpoint: Checkpoint, folder: Path) -> None:
+        def side_of(layer: str) -> tuple[str, int]:
+            is_source = layer.startswith("source")
+            name = "shared" if side.shared else "source" if is_source else "target"
+            return name, side.source_vocabulary_size if is_source else side.target_vocabulary_size
+
+        check_vocabularies(checkpoint, folder, side_of)
+
+    def side_sizes(self, side: Preprocessor) -> str:
+        return f"vocabularies of {side.source_vocabulary_size} and {side.target_vocabulary_size}"
+
+    def encode(self, examples: Examples, side: Preprocessor) -> EncodedCorpus:
+        data = self.recipe.data
+        return limit(_encode(examples.train, side), self._limits, data.on_long)
+
+    def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> BatchPlan:
+        seed = self.recipe.training.seed
+        return BatchPlan(encoded.lengths, size, seed=seed, corpora=encoded.corpora, weights=weights)
+
+    def plan(self, examples: Examples, encoded: EncodedCorpus, side: Preprocessor) -> Plan:
+        training, sampling = self.recipe.training, self.recipe.training.subword_sampling
+        if sampling is None:
+            return super().plan(examples, encoded, side)
+        tokenizers = {"source": side.source_tokenizer, "target": side.target_tokenizer}
+        if sampling.sides != "both":
+            tokenizers = {sampling.sides: tokenizers[sampling.sides]}
+        samplers, settings = build_samplers(sampling, tokenizers, examples.train, encoded)
+        if "source" in samplers:
+            samplers["source"] = _ended(samplers["source"])
+        weights, size = examples.weights, self.update_size
+        limits, seed = self._limits, training.seed
+        return SampledPlan(encoded, samplers, limits, settings, size, seed=seed, weights=weights)
+
+    def report(self, examples: Examples, encoded: EncodedCorpus) -> Iterator[str]:
+        yield from super().report(examples, encoded)
+        yield from (f"warning: {warning}" for warning in token_warnings(encoded))
+
+    def cost(self, batch: Batch, side: Preprocessor) -> float:
+        """A rough count of the numbers that the backward pass needs.
+
+        They are those of logits and their gradients, of what each layer makes of each position, and of the
+        weights of attention, which long sentences square.
+        """
+        model, chunk = self.recipe.model, self.recipe.training.loss_chunk
+        source, target, rows = batch.lengths["source"], batch.lengths["target"], len(batch.rows)
+        layer = 12 * model.hidden_dim + 2 * model.intermediate_dim
+        attention = 3 * model.num_heads * (source**2 + target**2 + source * target)
+        layers = model.num_layers * (layer * (source + 2 * target) + attention)
+        logits = 3 * side.target_vocabulary_size * min(rows * target, chunk or rows * target)
+        return rows * layers + logits
+
+    def describe_batch(self, batch: Batch) -> str:
+        source, target = batch.lengths["source"], batch.lengths["target"]
+        return f"{len(batch.rows):,} pairs, padded to {source} source and {target} target pieces"
+
+    def smaller_updates(self) -> str:
+        training = self.recipe.training
+        chunk = " or set training.loss_chunk to 1024" if training.loss_chunk is None else ""
+        return f"training.batch_tokens (now {training.batch_tokens:,}) or {self._longest}{chunk}"
+
+    def smaller_validation(self) -> str:
+        return f"evaluation.beam (now {self.recipe.evaluation.beam}) or {self._longest}"
+
+    @property
+    def _longest(self) -> str:
+        data = self.recipe.data
+        return (
+            f"data.max_source_length ({data.max_source_length}) and "
+            f"data.max_target_length ({data.max_target_length})"
+        )
+
+    @property
+    def _limits(self) -> dict[str, int]:
+        """The positions that a row may take, by column."""
+        data = self.recipe.data
+        return {"source": data.max_source_length, "target": data.max_target_length}
+
+    def model(self, side: Preprocessor, precision: str) -> Transformer:
+        recipe, sizes = self.recipe, self.recipe.model
+        keras.utils.set_random_seed(recipe.training.seed)
+        vocabulary: dict[str, Any]
+        if recipe.text.shared:
+            vocabulary = {"vocabulary_size": side.target_vocabulary_size}
+        else:
+            vocabulary = {
+                "source_vocabulary_size": side.source_vocabulary_size,
+                "target_vocabulary_size": side.target_vocabulary_size,
+            }
+        return Transformer(
+            **vocabulary,
+            num_layers=sizes.num_layers,
+            hidden_dim=sizes.hidden_dim,
+            num_heads=sizes.num_heads,
+            intermediate_dim=sizes.intermediate_dim,
+            activation=sizes.activation,
+            norm=sizes.norm,
+            positions=sizes.positions,
+            max_length=sizes.max_length,
+            dropout=sizes.dropout,
+            attention_dropout=sizes.attention_dropout,
+            activation_dropout=sizes.activation_dropout,
+            tie_embeddings=sizes.tie_embeddings,
+            dtype=precision,
+            name="transformer",
+        )
+
+    @property
+    def loss_options(self) -> dict[str, Any]:
+        training = self.recipe.training
+        return {"r_drop": training.r_drop, "loss_chunk": training.loss_chunk}
+
+    def task(self, model: Transformer, side: Preprocessor) -> Translator:
+        """A translator that searches as the recipe's ``decoding`` says."""
+        decoding = self.recipe.decoding
+        options = SearchOptions(
+            beam_size=decoding.beam,
+            length_penalty=decoding.length_penalty,
+            length_formula=decoding.length_formula,
+            max_length_factor=decoding.max_length_factor,
+            max_length_margin=decoding.max_length_margin,
+        )
+        return Translator(model, side, options, max_source_length=self.recipe.data.max_source_length)
+
+    def manifest_facts(self) -> dict[str, Any]:
+        return {"tokenize": self.recipe.evaluation.tokenize}
+
+    def samples(self, folder: RunFolder) -> list[Any]:
+        return list(sample_texts(self.recipe.data, self.recipe.text, folder))
+
+    def dev_sets(self, examples: Examples, side: Preprocessor) -> list[EvaluationSet]:
+        return [self._with_batches(dev, side) for dev in examples.dev]
+
+    def test_sets(self, examples: Examples, side: Preprocessor) -> list[EvaluationSet]:
+        return [test.evaluation_set() for test in examples.test]
+
+    def _with_batches(self, found: TextSet, side: Preprocessor) -> EvaluationSet:
+        """A set with its batches; a sentence over the limits is cut there, never dropped."""
+        encoded = limit(_encode(found.corpora, side), self._limits, "truncate")
+        batches = evaluation_batches(encoded, EVALUATION_POSITIONS, side.assemble)
+        return found.evaluation_set(list(batches.dataset))
+
+    def evaluator(self, task: Translator) -> TranslationEvaluator:
+        evaluation = self.recipe.evaluation
+        return TranslationEvaluator(
+            task,
+            tokenize=evaluation.tokenize,
+            teacher_forced=TeacherForced(task.model, self.recipe.training.label_smoothing),
+            beam=evaluation.beam,
+            samples=evaluation.samples,
+        )
+
+    @property
+    def measured_by(self) -> tuple[str, ...]:
+        return ("evaluation.tokenize",) if self.recipe.training.best_by == "bleu" else ()
+
+
+def _encode(corpora: Sequence[Corpus], side: Preprocessor) -> EncodedCorpus:
+    encoders = {"source": side.encode_source, "target": side.encode_target}
+    return merge([encode(corpus, encoders) for corpus in corpora])
+
+
+def _ended(sampler: Sampler) -> Sampler:
+    """Adds what `Preprocessor.encode_source` adds: the end."""
+
+    def draw(seed: Sequence[int]) -> Any:
+        values, sizes = sampler(seed)
+        return np.insert(values, np.cumsum(sizes), END_ID), sizes + 1
+
+    return draw

@@ -1,0 +1,108 @@
+"""A trained task behind one face, be it a run or an export: what ``predict`` and ``evaluate`` need."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from tf_transformer.build import LoadedRun
+from tf_transformer.errors import RunError, counted
+from tf_transformer.evaluation import EvaluationSet, Evaluator
+from tf_transformer.export.loading import ExportedModel
+
+Options = Mapping[str, Any]
+"""What was given on the command line, by the option's name without hyphens in front: ``n-best``."""
+
+
+class TaskFace(ABC):
+    """One subclass a task.
+
+    Args:
+        found: What was loaded.
+
+    Attributes:
+        UNIT: What an example is called.
+        TO_NAME: What names examples on the command line, for a message.
+        run: The run, or None.
+        exported: The exported model, or None.
+        name: The model and its checkpoint, for a person.
+        notes: What was odd when it was read, for a person.
+    """
+
+    UNIT: ClassVar[str]
+    TO_NAME: ClassVar[str]
+
+    def __init__(self, found: LoadedRun | ExportedModel) -> None:
+        self.run = found if isinstance(found, LoadedRun) else None
+        self.exported = found if isinstance(found, ExportedModel) else None
+        self.notes: Sequence[str] = () if self.run is None else self.run.notes
+        if isinstance(found, LoadedRun):
+            updates = counted(found.step, "update")
+            self.name = f"{found.folder.path}: checkpoint {found.checkpoint}, {updates}"
+        else:
+            checkpoint = found.manifest.checkpoint or "of unknown name"
+            self.name = f"{found.folder}: exported checkpoint {checkpoint}"
+
+    def predict(
+        self,
+        groups: Iterable[list[str]],
+        write: Callable[[Iterable[str]], None],
+        advance: Callable[[int], None],
+        options: Options,
+    ) -> None:
+        """Answers lines, group by group, in their order.
+
+        Args:
+            groups: Lines that are answered together.
+            write: Takes lines.
+            advance: Told how many lines are answered.
+            options: As given.
+        """
+        for texts in groups:
+            for lines in self.answers(texts, options):
+                write(lines)
+            advance(len(texts))
+
+    @abstractmethod
+    def answers(self, texts: list[str], options: Options) -> Iterator[Iterable[str]]:
+        """The lines that each text is answered with."""
+
+    def remarks(self) -> Iterator[str]:
+        """What a person is to know when all is answered."""
+        return iter(())
+
+    @abstractmethod
+    def evaluator(self, options: Options) -> Evaluator:
+        """What says how good it is."""
+
+    @abstractmethod
+    def given_set(self, options: Options) -> tuple[EvaluationSet, Sequence[str]] | None:
+        """The set that was named on the command line, without a name, and what was noticed; None for none."""
+
+    def recipe_sets(self, split: str) -> tuple[list[EvaluationSet], Sequence[str]]:
+        """The dev or test sets of a run's recipe, read from where its data lies, and what was noticed.
+
+        Raises:
+            RunError: When the recipe has none.
+            DataError: When a file cannot be read.
+        """
+        assert self.run is not None  # refused before it was loaded
+        problem, side = self.run.problem, self.run.task.side
+        examples = problem.read_split(split)
+        make = problem.dev_sets if split == "dev" else problem.test_sets
+        sets = make(examples, side)
+        if not sets:
+            raise RunError(f"{self.run.folder.path}: its recipe has no data.{split}; name {self.TO_NAME}")
+        return sets, examples.report
+
+    @staticmethod
+    @abstractmethod
+    def row_lines(side: Any, where: str, inputs: Any, labels: Any, row: int) -> Iterator[str]:
+        """One row of a batch as the model gets it, for ``inspect``.
+
+        Args:
+            side: What has made it.
+            where: Its file and line.
+            inputs: Of the batch.
+            labels: Of the batch.
+            row: Its place there.
+        """

@@ -1,0 +1,49 @@
+"""Tasks whose model is a SavedModel: no model code, only what its signatures say."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tf_transformer.tasks.hypothesis import Hypothesis
+from tf_transformer.text import Normalizer
+
+Rows = Callable[[str, Sequence[Any], Sequence[str]], list[tuple[Any, ...]]]
+"""A signature, examples, and names of its outputs to those outputs, a row an example, in their order."""
+
+
+class ExportedTranslator:
+    """Translates by a SavedModel; its search options were fixed when it was exported.
+
+    Args:
+        rows: Runs a signature on texts.
+        normalizer: That of the exported model.
+    """
+
+    def __init__(self, rows: Rows, normalizer: Normalizer) -> None:
+        self.rows = rows
+        self.normalizer = normalizer
+
+    def translate(self, texts: Sequence[str], **search: Any) -> list[str]:
+        """The best translation of each text, in order.
+
+        Raises:
+            ValueError: For any search option.
+        """
+        if search:
+            raise ValueError(f"An exported model searches as it was exported. Received: {', '.join(search)}")
+        return [hypotheses[0].text for hypotheses in self.best(texts)]
+
+    def best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
+        """The best hypothesis of each text, in a list of one."""
+        answers = self.rows("serving_default", texts, ("text", "score", "log_probability"))
+        return [[Hypothesis(text, score, logp, None)] for text, score, logp in answers]
+
+    def n_best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
+        """All hypotheses of the exported beam, with what the signature says of them."""
+        answers = self.rows("n_best", texts, ("text", "score"))
+        return [
+            [Hypothesis(text, score, None, None) for text, score in zip(*row, strict=True)] for row in answers
+        ]
+
+    def normalize(self, texts: Sequence[str]) -> list[str]:
+        """Texts, references say, as the model's own text is normalised."""
+        return self.normalizer.normalize_texts(list(texts))

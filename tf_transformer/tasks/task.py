@@ -1,0 +1,99 @@
+"""What every task can do beside its own verb: be saved as a SavedModel, and say how one is tried."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+Inputs = Mapping[str, Sequence[Any]]
+"""The arguments of one call of a signature, by name: text, bytes or numbers, one an example."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """Calls of one signature.
+
+    Args:
+        signature: Its name.
+        batches: The arguments of each call.
+        check: Told of each call's arguments and of what it gave, plain values by name.
+
+    ``check`` raises an `ExportError` where an answer is not what it must be; it names the example and both.
+    """
+
+    signature: str
+    batches: Sequence[Inputs]
+    check: Callable[[Inputs, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a SavedModel of a task is tried.
+
+    Args:
+        calls: What is called, and what it must give.
+        summary: How much that is, for the manifest.
+    """
+
+    calls: Sequence[Call]
+    summary: dict[str, Any]
+
+
+class Task(Protocol):
+    """A model, its text or image side and its search: a ``tf.Module``.
+
+    Attributes:
+        TASK: The recipe's name of it, such as ``translate``.
+        SIGNATURES: The names of the functions of ``served`` that a SavedModel offers.
+        model: The model; its weights may be replaced.
+    """
+
+    TASK: str
+    SIGNATURES: tuple[str, ...]
+    model: Any
+
+    @property
+    def side(self) -> Any:
+        """What turns strings or images into what the model takes."""
+
+    @property
+    def custom_ops(self) -> tuple[str, ...]:
+        """Operations in the graph that core TensorFlow lacks; ``import tensorflow_text`` brings them."""
+
+    def served(self) -> tf.Module:
+        """The root of a SavedModel: it holds the task and, as attributes, the functions of ``SIGNATURES``."""
+
+    def export(self, folder: str | Path) -> tuple[str, ...]:
+        """Writes a SavedModel; returns the names of its signatures."""
+
+    def manifest_facts(self) -> dict[str, Any]:
+        """Fields of an export's manifest that the task knows: sizes of vocabularies, labels."""
+
+    def trial(self, samples: Sequence[Any]) -> Trial:
+        """How a SavedModel of this task is tried, on samples and on odd examples beside."""
+
+
+def save_model(task: Task, folder: str | Path) -> tuple[str, ...]:
+    """Writes a task as a SavedModel.
+
+    Args:
+        task: The task.
+        folder: Where to; what is there is replaced.
+
+    Returns:
+        The names of its signatures.
+
+    Raises:
+        TypeError: When ``folder`` is no path.
+        ValueError: When it is a file.
+    """
+    folder = os.fspath(folder)
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise ValueError(f"`folder` must be a folder, or not there yet. Received: {folder}, a file")
+    served = task.served()
+    signatures = {name: getattr(served, name) for name in task.SIGNATURES}
+    tf.saved_model.save(served, folder, signatures=signatures)
+    return tuple(signatures)

@@ -1,0 +1,62 @@
+"""How a SavedModel that translates is tried: it must answer as the task that it was made of."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tf_transformer.errors import ExportError
+from tf_transformer.tasks.hypothesis import Hypothesis
+from tf_transformer.tasks.task import Call, Inputs, Trial
+
+SCORE_TOLERANCE = 1e-3
+"""Scores of another batch differ by float32 rounding; the texts must be equal."""
+ODD_TEXTS = ("", " ", "a", "</s> <pad>", "?!" * 40)
+"""Texts that every export is tried with beside its samples."""
+
+
+def translation_trial(task: Any, samples: Sequence[str]) -> Trial:
+    """Compares in batches of one and of all.
+
+    Args:
+        task: The translator in memory.
+        samples: Source sentences to compare on.
+    """
+    texts = [*samples, *ODD_TEXTS]
+    alone = texts[: len(texts) : max(1, len(texts) // 4)]
+    expected: dict[str, list[Hypothesis]] = dict(zip(texts, task.n_best(texts), strict=True))
+
+    def best(inputs: Inputs, answer: Mapping[str, Any]) -> None:
+        for text, found, score in zip(inputs["text"], answer["text"], answer["score"], strict=True):
+            _compare(text, expected[text], found, score)
+
+    def n_best(inputs: Inputs, answer: Mapping[str, Any]) -> None:
+        for text, scores in zip(inputs["text"], answer["score"], strict=True):
+            _compare_scores(text, expected[text], scores)
+
+    batches = [{"text": texts}, *({"text": [text]} for text in alone)]
+    calls = [Call("serving_default", batches, best), Call("n_best", batches[:1], n_best)]
+    return Trial(calls, {"sentences": len(texts), "alone": len(alone)})
+
+
+def _close(score: float, other: float) -> bool:
+    # Equal infinities, the scores of places without a hypothesis, have no difference.
+    return score == other or abs(score - other) <= SCORE_TOLERANCE * max(1.0, abs(other))
+
+
+def _compare(text: str, expected: Sequence[Hypothesis], found: str, score: float) -> None:
+    """The best answer must be the run's; of two that tie within rounding, either is."""
+    best = expected[0]
+    equals = [hypothesis.text == found and _close(score, hypothesis.score) for hypothesis in expected]
+    if not any(equals) or not _close(score, best.score):
+        raise ExportError(
+            f"the exported model answers differently, so it was not kept: {text!r} gives "
+            f"{best.text!r} ({best.score:.4f}) in the run and {found!r} ({score:.4f}) in the export"
+        )
+
+
+def _compare_scores(text: str, expected: Sequence[Hypothesis], scores: Sequence[float]) -> None:
+    for rank, (hypothesis, score) in enumerate(zip(expected, scores, strict=True), start=1):
+        if not _close(score, hypothesis.score):
+            raise ExportError(
+                f"the exported model scores differently, so it was not kept: {text!r} has "
+                f"{hypothesis.score:.4f} at rank {rank} in the run and {score:.4f} in the export"
+            )
