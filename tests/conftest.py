@@ -11,7 +11,7 @@ import pytest
 # Models this small gain nothing from threads, and two workers share the cores. Read when TensorFlow starts.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 
-pytest.register_assert_rewrite("surroundings", "trainings", "witness")
+pytest.register_assert_rewrite("made_up", "surroundings", "trainings", "witness")
 
 RECIPE = """\
 task: translate

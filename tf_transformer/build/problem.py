@@ -84,12 +84,12 @@ class Problem(ABC, Generic[AnyRecipe]):
     Attributes:
         WORDS: What messages call things.
         HEADINGS: The task's columns of the table of validations, between the training loss and the time.
-        BUDGET: The column whose positions say how large an update is; None where rows do.
+        BUDGET_COLUMN: The column whose positions say how large an update is; None where rows do.
     """
 
     WORDS: ClassVar[Words]
     HEADINGS: ClassVar[tuple[Heading, ...]]
-    BUDGET: ClassVar[str | None]
+    BUDGET_COLUMN: ClassVar[str | None]
 
     def __init__(self, recipe: AnyRecipe) -> None:
         self.recipe = recipe
@@ -160,7 +160,7 @@ class Problem(ABC, Generic[AnyRecipe]):
 
     def epoch_size(self, encoded: EncodedCorpus, weights: Sequence[float]) -> int:
         """How large an epoch is, in ``WORDS.unit``."""
-        each = 1 if self.BUDGET is None else encoded.lengths[self.BUDGET]
+        each = 1 if self.BUDGET_COLUMN is None else encoded.lengths[self.BUDGET_COLUMN]
         return int(np.sum(np.asarray(weights)[encoded.corpora] * each))
 
     def report(self, examples: Examples, encoded: EncodedCorpus) -> Iterator[str]:

@@ -57,7 +57,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
         ("val_bleu", "BLEU", 7, "{:.2f}"),
         ("target_tokens_per_second", "tokens/s", 9, "{:,.0f}"),
     )
-    BUDGET: ClassVar[str | None] = "target"
+    BUDGET_COLUMN: ClassVar[str | None] = "target"
 
     def read(self) -> Examples:
         normalizer = build_normalizer(self.recipe.text)
