@@ -97,7 +97,7 @@ class Quarters(keras.Model):
     def call(self, inputs: dict[str, Any], training: bool | None = None) -> Any:
         return self.head(inputs["points"])
 
-    def losses(
+    def training_loss(
         self, inputs: Any, labels: Any, label_smoothing: float = 0.0, training: bool | None = None
     ) -> Any:
         return smoothed_cross_entropy(labels, self(inputs), label_smoothing, None)

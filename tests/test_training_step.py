@@ -36,7 +36,7 @@ class Toy(keras.Model):
         shape = tf.concat([tf.shape(inputs["target_ids"]), [VOCABULARY]], 0)
         return tf.broadcast_to(logits, shape)
 
-    def losses(
+    def training_loss(
         self,
         inputs: dict[str, tf.Tensor],
         labels: tf.Tensor,

@@ -57,7 +57,7 @@ def short_run(reversal: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def spoilt(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes the loss of some updates NaN, or their gradient infinite: calls from one number up to another."""
-    usual = Transformer.losses
+    usual = Transformer.training_loss
 
     @tf.custom_gradient
     def steep(losses: tf.Tensor, factor: tf.Tensor) -> Any:
@@ -74,7 +74,7 @@ def spoilt(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 return steep(values, tf.where(bad, np.inf, 1.0))
             return values * tf.where(bad, np.nan, 1.0)
 
-        monkeypatch.setattr(Transformer, "losses", losses)
+        monkeypatch.setattr(Transformer, "training_loss", losses)
 
     return spoil
 

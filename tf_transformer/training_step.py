@@ -41,7 +41,7 @@ class TrainingModel(keras.Model):
     """A model and its training step, for ``compile(optimizer=…)`` and ``fit``.
 
     Args:
-        model: A model with ``losses``, ``counts`` and ``COUNTS`` like those of `Transformer`.
+        model: A model with ``training_loss``, ``counts`` and ``COUNTS`` like those of `Transformer`.
         label_smoothing: Probability mass moved from the label to all other classes.
         r_drop: Weight of the disagreement of two passes with other dropouts, part of the loss then; None for
             one pass.
@@ -89,7 +89,7 @@ class TrainingModel(keras.Model):
 
     @property
     def loss_options(self) -> dict[str, Any]:
-        """What ``losses`` of the model is asked for beside."""
+        """What ``training_loss`` of the model is asked for beside."""
         options = {"r_drop": self.r_drop, "chunk": self.loss_chunk}
         return {name: value for name, value in options.items() if value is not None}
 
@@ -113,7 +113,7 @@ class TrainingModel(keras.Model):
         number = counts[self.counted[0]]
         divisor = tf.cast(tf.maximum(number, 1), tf.float32)
         with tf.GradientTape() as tape:
-            losses = self.model.losses(
+            losses = self.model.training_loss(
                 inputs, labels, self.label_smoothing, training=True, **self.loss_options
             )
             loss = tf.reduce_sum(losses) / divisor

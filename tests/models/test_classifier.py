@@ -43,17 +43,17 @@ def test_losses_by_hand() -> None:
     logits = np.asarray(model({"source_ids": IDS}), "float64")
     logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     plain = -logs[range(3), LABELS]
-    np.testing.assert_allclose(model.losses({"source_ids": IDS}, LABELS), plain, rtol=1e-5)
+    np.testing.assert_allclose(model.training_loss({"source_ids": IDS}, LABELS), plain, rtol=1e-5)
     smoothed = 0.7 * plain - 0.1 * logs.sum(-1)
-    np.testing.assert_allclose(model.losses({"source_ids": IDS}, LABELS, 0.3), smoothed, rtol=1e-5)
+    np.testing.assert_allclose(model.training_loss({"source_ids": IDS}, LABELS, 0.3), smoothed, rtol=1e-5)
     weighed = classifier(class_weights=[5.0, 1.0, 0.5])
     expected = plain * [0.5, 5.0, 1.0]
-    np.testing.assert_allclose(weighed.losses({"source_ids": IDS}, LABELS), expected, rtol=1e-5)
+    np.testing.assert_allclose(weighed.training_loss({"source_ids": IDS}, LABELS), expected, rtol=1e-5)
 
 
 def test_a_label_that_is_none_does_not_count() -> None:
     model, labels = classifier(class_weights=[2.0, 1.0, 1.0]), np.array([2, -1, 1])
-    losses = np.asarray(model.losses({"source_ids": IDS}, labels, 0.1))
+    losses = np.asarray(model.training_loss({"source_ids": IDS}, labels, 0.1))
     assert losses[1] == 0 and losses[0] > 0
     assert {name: int(count) for name, count in model.counts({"source_ids": IDS}, labels).items()} == {
         "examples": 2,
@@ -65,13 +65,17 @@ def test_a_label_that_is_none_does_not_count() -> None:
 
 def test_passes_that_agree_cost_what_one_does() -> None:
     model, labels = classifier(class_weights=[1.0, 2.0, 3.0]), np.array([2, -1, 1])
-    once = np.asarray(model.losses({"source_ids": IDS}, labels, 0.1)).sum()
-    np.testing.assert_allclose(model.losses({"source_ids": IDS}, labels, 0.1, r_drop=5.0), once, rtol=1e-5)
+    once = np.asarray(model.training_loss({"source_ids": IDS}, labels, 0.1)).sum()
+    np.testing.assert_allclose(
+        model.training_loss({"source_ids": IDS}, labels, 0.1, r_drop=5.0), once, rtol=1e-5
+    )
     dropping, losses = classifier(dropout=0.3), []
     for weight in (1.0, 3.0):  # the same dropouts twice
         for seed in (v for v in dropping.variables if "seed_generator" in v.path):
             seed.assign([0, 17])
-        losses.append(float(dropping.losses({"source_ids": IDS}, LABELS, training=True, r_drop=weight)))
+        losses.append(
+            float(dropping.training_loss({"source_ids": IDS}, LABELS, training=True, r_drop=weight))
+        )
     assert losses[1] > losses[0] > 0
 
 

@@ -278,12 +278,12 @@ def test_fit_save_and_load_in_a_process_without_tensorflow(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("tie_embeddings", ["all", "none"])
-def test_losses_are_those_of_the_logits(tie_embeddings: str) -> None:
+def test_the_training_loss_is_that_of_the_logits(tie_embeddings: str) -> None:
     model = small(dropout=0.0, tie_embeddings=tie_embeddings)
     labels = np.array([[5, 7, 3, 0, 0], [12, 4, 4, 9, 3]], "int32")
     expected = np.sum(smoothed_cross_entropy(labels, model(INPUTS), 0.1))
     for chunk in (None, 4):
-        loss = model.losses(INPUTS, labels, 0.1, chunk=chunk)
+        loss = model.training_loss(INPUTS, labels, 0.1, chunk=chunk)
         np.testing.assert_allclose(loss, expected, rtol=1e-6)
 
 
@@ -296,12 +296,12 @@ def test_r_drop_compares_two_dropouts_of_one_batch() -> None:
     divergence = ((np.exp(first) - np.exp(second)) * (first - second)).sum(-1) / 2
     entropies = smoothed_cross_entropy(np.concatenate([labels] * 2), logits, 0.1)
     expected = np.sum((entropies[:2] + entropies[2:]) / 2 + 5 / 2 * divergence * (labels != 0))
-    loss = ours.losses(INPUTS, labels, 0.1, training=True, r_drop=5.0)
+    loss = ours.training_loss(INPUTS, labels, 0.1, training=True, r_drop=5.0)
     np.testing.assert_allclose(loss, expected, rtol=1e-6)
     assert divergence.min() > 0.01
     # Passes that agree: nothing is added.
-    plain = ours.losses(INPUTS, labels, 0.1)
-    np.testing.assert_allclose(ours.losses(INPUTS, labels, 0.1, r_drop=5.0), plain, rtol=1e-6)
+    plain = ours.training_loss(INPUTS, labels, 0.1)
+    np.testing.assert_allclose(ours.training_loss(INPUTS, labels, 0.1, r_drop=5.0), plain, rtol=1e-6)
 
 
 def test_counts_of_a_batch_by_hand() -> None:

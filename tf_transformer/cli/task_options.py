@@ -1,12 +1,13 @@
 """Which options of ``predict`` and ``evaluate`` are for which task; nothing heavy is imported for that."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from tf_transformer.errors import ExportError
+from tf_transformer.errors import ExportError, ProjectError
 
 
 @dataclass(frozen=True)
@@ -48,24 +49,32 @@ def check_options(model: Path, verb: str, given: Mapping[str, object]) -> bool:
         Whether ``model`` is an export.
 
     Raises:
-        ProjectError: When it is neither a run nor an export.
+        ExportError: When it is an export of a task that is not known.
     """
-    from tf_transformer.manifest import is_export, newest_version, read_manifest
-    from tf_transformer.run_folder import RunFolder
+    from tf_transformer.manifest import is_export
 
     exported = is_export(model)
-    named = [name for name, value in given.items() if value is not None and value is not False]
-    if exported:
-        task = read_manifest(newest_version(model)).task
-        if task not in TASKS:
-            raise ExportError(f"{model}: is for the task {task}, which this version does not know")
-    else:
-        task = RunFolder.open(model).recipe().task
-    for name in named:
+    task = _task_of(model, exported)
+    if exported and task is not None and task not in TASKS:
+        raise ExportError(f"{model}: is for the task {task}, which this version does not know")
+    known = TASKS.values() if task is None else [TASKS[task]]
+    for name in (name for name, value in given.items() if value is not None and value is not False):
         tasks = [other for other, options in TASKS.items() if name in getattr(options, verb)]
-        if tasks and task not in tasks:
+        if tasks and task is not None and task not in tasks:
             rule = f"is for {' and '.join(tasks)}, and {model} is {TASKS[task].noun}"
             raise typer.BadParameter(rule, param_hint=name)
-        if exported and (name == "--checkpoint" or name in TASKS[task].runs_only):
+        if exported and (name == "--checkpoint" or any(name in options.runs_only for options in known)):
             raise typer.BadParameter(f"is for runs, and {model} is an exported model", param_hint=name)
     return exported
+
+
+def _task_of(model: Path, exported: bool) -> str | None:
+    """The task of a run or an export; None where it cannot be told, which loading it will say why."""
+    from tf_transformer.manifest import newest_version, read_manifest
+    from tf_transformer.run_folder import RunFolder
+
+    with suppress(ProjectError, OSError):
+        if exported:
+            return read_manifest(newest_version(model)).task
+        return RunFolder.open(model).recipe().task
+    return None

@@ -172,7 +172,7 @@ class Classifier(keras.Model):
             raise ValueError(f"Inputs must be a dict with {wanted}. Received: {received}")
         return [ops.convert_to_tensor(inputs[name]) for name in names]
 
-    def losses(
+    def training_loss(
         self,
         inputs: dict[str, Tensor],
         labels: Tensor,
@@ -217,7 +217,7 @@ class Classifier(keras.Model):
 
         Args:
             inputs: As for `call`.
-            labels: As for `losses`.
+            labels: As for `training_loss`.
 
         Returns:
             Integer scalars: first the examples whose label counts, then what the embedding counts.

@@ -253,7 +253,7 @@ class Transformer(keras.Model):
             "source_positions": ops.size(source_ids),
         }
 
-    def losses(
+    def training_loss(
         self,
         inputs: dict[str, Tensor],
         labels: Tensor,
