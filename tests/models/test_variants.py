@@ -92,7 +92,7 @@ def test_every_weight_learns(name: str) -> None:
     model = small(dropout=0.1, **TOGETHER[name])
     labels = np.array([[5, 7, 3, 0, 0], [12, 4, 4, 9, 3]], "int32")
     with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(model.token_losses(INPUTS, labels, 0.1, training=True))
+        loss = tf.reduce_sum(model.training_loss(INPUTS, labels, 0.1, training=True))
     gradients = tape.gradient(loss, model.trainable_variables)
     for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
         assert np.any(tf.convert_to_tensor(gradient).numpy()), variable.path
