@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from tf_transformer.cli import answers, exports, main, training
 from tf_transformer.cli.texts import _write
+from tf_transformer.manifest import Manifest, write_manifest
 from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
 from tf_transformer.recipe.translate import TranslateDecoding, TranslateTraining
 
@@ -40,6 +41,8 @@ def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         Path("run", name).touch()
     Path("exp/1").mkdir(parents=True)
     Path("exp/1/saved_model.pb").touch()
+    manifest = Manifest(task="translate", signatures=("serving_default",), verification={})
+    write_manifest(Path("exp/1"), manifest)
     Path("a.tsv").write_text("source\ttarget\n")
     Path("r.yaml").write_text(
         "task: translate\ndata: {train: {table: a.tsv}, dev: {fraction: 0.1}}\ntraining: {steps: 5}\n"

@@ -1,5 +1,6 @@
 """Options of one task given to another are refused by name, before anything is loaded."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,10 @@ from tf_transformer.manifest import Manifest, write_manifest
 def singer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second task, which has taken some options from the first."""
     known = TASKS["translate"]
-    without = TaskOptions(known.noun, known.predict - {"--beam"}, known.evaluate - {"--tokenize"})
+    without = replace(known, predict=known.predict - {"--beam"}, evaluate=known.evaluate - {"--tokenize"})
     monkeypatch.setitem(TASKS, "translate", without)
     monkeypatch.setitem(
-        TASKS, "sing", TaskOptions("a singer", frozenset({"--beam"}), frozenset({"--tokenize"}))
+        TASKS, "sing", TaskOptions("a singer", frozenset({"--beam"}), frozenset({"--tokenize"}), ())
     )
 
 

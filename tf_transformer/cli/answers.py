@@ -150,13 +150,9 @@ def evaluate(
     Example: tf-transformer evaluate runs/quickstart
              tf-transformer evaluate runs/quickstart --source in.txt --target out.txt --json
     """
-    if (source is None) != (target is None):
-        raise typer.BadParameter("--source and --target must be given together")
-    sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
     own = {"--source": source, "--target": target, "--tokenize": tokenize}
-    is_export = check_options(model, "evaluate", {"--checkpoint": checkpoint, **own})
-    if is_export and source is None:
-        raise typer.BadParameter(f"{model}: an exported model has no data: name --source and --target")
+    check_options(model, "evaluate", {"--checkpoint": checkpoint, **own})
+    sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
     with quiet_import():
         from tf_transformer.cli.answering import open_answering
         from tf_transformer.cli.scoring import report, score, titled

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from tf_transformer.build import LoadedRun
+from tf_transformer.cli.task_options import TASKS
 from tf_transformer.errors import RunError, counted
 from tf_transformer.evaluation import EvaluationSet, Evaluator
 from tf_transformer.export.loading import ExportedModel
@@ -21,7 +22,6 @@ class TaskFace(ABC):
 
     Attributes:
         UNIT: What an example is called.
-        TO_NAME: What names examples on the command line, for a message.
         run: The run, or None.
         exported: The exported model, or None.
         name: The model and its checkpoint, for a person.
@@ -29,7 +29,6 @@ class TaskFace(ABC):
     """
 
     UNIT: ClassVar[str]
-    TO_NAME: ClassVar[str]
 
     def __init__(self, found: LoadedRun | ExportedModel) -> None:
         self.run = found if isinstance(found, LoadedRun) else None
@@ -91,7 +90,8 @@ class TaskFace(ABC):
         make = problem.dev_sets if split == "dev" else problem.test_sets
         sets = make(examples, side)
         if not sets:
-            raise RunError(f"{self.run.folder.path}: its recipe has no data.{split}; name {self.TO_NAME}")
+            named = " and ".join(TASKS[self.run.recipe.task].examples)
+            raise RunError(f"{self.run.folder.path}: its recipe has no data.{split}; name {named}")
         return sets, examples.report
 
     @staticmethod

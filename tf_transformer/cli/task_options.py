@@ -1,9 +1,10 @@
 """Which options of ``predict`` and ``evaluate`` are for which task; nothing heavy is imported for that."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -18,12 +19,14 @@ class TaskOptions:
         noun: What a trained one is.
         predict: The options of ``predict`` that not every task has.
         evaluate: Those of ``evaluate``.
+        examples: Of the latter, those that together name examples to evaluate on.
         runs_only: Options that an exported model, which answers as it was exported, cannot take.
     """
 
     noun: str
     predict: frozenset[str]
     evaluate: frozenset[str]
+    examples: tuple[str, ...]
     runs_only: frozenset[str] = frozenset()
 
 
@@ -32,40 +35,52 @@ TASKS: dict[str, TaskOptions] = {
         noun="a translator",
         predict=frozenset({"--beam", "--n-best", "--length-penalty", "--max-length", "--scores"}),
         evaluate=frozenset({"--source", "--target", "--tokenize"}),
+        examples=("--source", "--target"),
         runs_only=frozenset({"--beam", "--length-penalty", "--max-length"}),
     )
 }
 
 
-def check_options(model: Path, verb: str, given: Mapping[str, object]) -> bool:
+def check_options(model: Path, verb: Literal["predict", "evaluate"], given: Mapping[str, object]) -> None:
     """Refuses options that are for another task, or for runs alone, before anything is loaded.
 
     Args:
-        model: The folder of a run, or of an export.
-        verb: ``"predict"`` or ``"evaluate"``.
+        model: The folder of a run, or of an export; where it is neither, loading it will say so.
+        verb: What is to be done.
         given: Options by name; None and False where one was not given.
 
-    Returns:
-        Whether ``model`` is an export.
-
     Raises:
+        BadParameter: When an option is refused, or one is missing.
         ExportError: When it is an export of a task that is not known.
     """
     from tf_transformer.manifest import is_export
 
     exported = is_export(model)
     task = _task_of(model, exported)
-    if exported and task is not None and task not in TASKS:
+    named = [name for name, value in given.items() if value is not None and value is not False]
+    if task is None:
+        _check_examples(TASKS.values(), named)
+        return
+    if task not in TASKS:
         raise ExportError(f"{model}: is for the task {task}, which this version does not know")
-    known = TASKS.values() if task is None else [TASKS[task]]
-    for name in (name for name, value in given.items() if value is not None and value is not False):
+    for name in named:
         tasks = [other for other, options in TASKS.items() if name in getattr(options, verb)]
-        if tasks and task is not None and task not in tasks:
+        if tasks and task not in tasks:
             rule = f"is for {' and '.join(tasks)}, and {model} is {TASKS[task].noun}"
             raise typer.BadParameter(rule, param_hint=name)
-        if exported and (name == "--checkpoint" or any(name in options.runs_only for options in known)):
+        if exported and (name == "--checkpoint" or name in TASKS[task].runs_only):
             raise typer.BadParameter(f"is for runs, and {model} is an exported model", param_hint=name)
-    return exported
+    _check_examples([TASKS[task]], named)
+    if verb == "evaluate" and exported and not set(TASKS[task].examples) <= set(named):
+        listed = " and ".join(TASKS[task].examples)
+        raise typer.BadParameter(f"{model}: an exported model has no data: name {listed}")
+
+
+def _check_examples(tasks: Iterable[TaskOptions], named: Collection[str]) -> None:
+    """Options that name examples together are given together, for one of some tasks."""
+    wanted = [options.examples for options in tasks if set(options.examples) & set(named)]
+    if wanted and not any(set(names) <= set(named) for names in wanted):
+        raise typer.BadParameter(f"{' and '.join(wanted[0])} must be given together")
 
 
 def _task_of(model: Path, exported: bool) -> str | None:

@@ -29,7 +29,6 @@ class TranslationFace(TaskFace):
     """A translator."""
 
     UNIT: ClassVar[str] = "sentence"
-    TO_NAME: ClassVar[str] = "--source and --target"
 
     def __init__(self, found: LoadedRun | ExportedModel) -> None:
         super().__init__(found)
@@ -93,9 +92,7 @@ class TranslationFace(TaskFace):
 
     def given_set(self, options: Options) -> tuple[EvaluationSet, Sequence[str]] | None:
         source, target = options["source"], options["target"]
-        if (source is None) != (target is None):
-            raise typer.BadParameter("--source and --target must be given together")
-        if source is None:
+        if source is None or target is None:
             return None
         corpus = clean(read_parallel({"source": source, "target": target}), self.task.normalize)
         return EvaluationSet("", corpus.columns), corpus.report.to_lines()
