@@ -131,10 +131,19 @@ def test_the_average_may_be_that_of_the_best(tmp_path: Path) -> None:
 
 
 def test_the_best_stays_where_the_average_is_worse(tmp_path: Path) -> None:
-    results, task, _ = close(tmp_path, wanted=2.0, average=2)
+    # The mean of 10 and 20: fewer words are right, and less of what is right is believed in.
+    results, task, _ = close(tmp_path, wanted=2.0, average=2, average_by="best")
     assert results["checkpoint"] == "step-00000020"
     assert float(task.model.logit.numpy()) == 2.0  # the weights that were tried last are not those that stay
     assert results["metrics"]["val_bleu"] == results["metrics"]["test_bleu"] == pytest.approx(100.0)
+
+
+def test_a_lower_loss_outweighs_the_luck_of_the_best(tmp_path: Path) -> None:
+    # Two labels of three are class 4, so the mean of 20 and 30, 2.5, has a lower loss than 2, and a lower BLEU.
+    results, _, said = close(tmp_path, wanted=2.0, average=2)
+    assert results["checkpoint"] == "average"
+    assert results["metrics"]["val_bleu"] < 99.0
+    assert any(line.startswith("dev, step-00000020: BLEU 100.00") for line in said)
 
 
 def test_dev_may_decide_by_loss(tmp_path: Path) -> None:

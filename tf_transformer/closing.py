@@ -1,7 +1,7 @@
 """The end of a training: the best checkpoint by dev, its scores on test, and ``results.json``."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tf_transformer.build import Problem
@@ -53,11 +53,10 @@ class Closing:
             tests: Test sets.
             state: Of the complete training.
         """
-        measure = self.problem.measure
         outcomes = {name: self._on_dev(name, dev) for name in self._candidates(state)}
         chosen = next(iter(outcomes))
         for name, outcome in outcomes.items():
-            if measure.improves(outcome.figures[measure.name], outcomes[chosen].figures[measure.name]):
+            if self._is_better(outcome.figures, outcomes[chosen].figures):
                 chosen = name
             self.say(f"dev, {name}: {outcome.sets[0].brief}")
         index = self.store.index()
@@ -76,6 +75,15 @@ class Closing:
         results = final_results(self.folder, self.recipe, metrics, found.signatures, facts)
         self.folder.write_results(results)
         self._point_the_way(state)
+
+    def _is_better(self, average: Mapping[str, float], best: Mapping[str, float]) -> bool:
+        """Whether the average is to be preferred: by the measure, or by the loss.
+
+        The best checkpoint was picked out of many by the measure, whose luck on dev flatters it; neither was
+        picked by the loss, which is less noisy.
+        """
+        measure, loss = self.problem.measure, "val_loss"
+        return measure.improves(average[measure.name], best[measure.name]) or average[loss] < best[loss]
 
     def _candidates(self, state: TrainingState) -> list[str]:
         index = self.store.index()

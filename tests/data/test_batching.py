@@ -55,6 +55,17 @@ def test_every_row_once_within_budget_and_shapes(
     assert _plain(again.epoch(40)) == _plain(plan.epoch(40))
 
 
+@pytest.mark.parametrize("batch_tokens", [2000, 3001, 12000, 20000])
+def test_no_batch_is_a_crumb_and_rows_are_round_numbers(batch_tokens: int) -> None:
+    plan = BatchPlan(_like_captions(), batch_tokens)
+    for epoch in range(4):
+        batches = plan.epoch(epoch)
+        tokens = np.array([batch.tokens for batch in batches])
+        assert tokens.min() > 0.45 * tokens.mean()  # one may be half of the others
+        odd = [len(batch.rows) for batch in batches if len(batch.rows) >= 128 and len(batch.rows) % 4]
+        assert len(odd) <= 1  # the last one takes what is left
+
+
 @pytest.mark.parametrize("batch_tokens", [2000, 3001])
 def test_batches_are_full_and_padding_is_small(batch_tokens: int) -> None:
     lengths = _like_captions()

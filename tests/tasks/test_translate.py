@@ -84,8 +84,8 @@ def test_a_cut_sentence_is_translated_as_the_shorter_one(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(translator, "max_source_length", 5)
-    texts = ["1 2", "3 4 5 6 " * 2500, "7 8"]
-    assert translator.translate(texts) == ["2 1", "6 5 4 3", "8 7"]
+    texts = ["1 2 3", "3 4 5 6 " * 2500, "7 8 9"]
+    assert translator.translate(texts) == ["3 2 1", "6 5 4 3", "9 8 7"]
     assert translator.count_cut(texts) == 1
 
 

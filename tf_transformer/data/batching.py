@@ -250,7 +250,9 @@ class BatchPlan:
 
 
 def _rounded(total: IntArray, start: int, stop: int, budget: float) -> int:
-    """A stop near another one that makes a round number of rows within the budget."""
+    """A stop near another one that makes a round number of rows within the budget; the end is the end."""
+    if stop == len(total) - 1:
+        return stop
     size = stop - start
     step = 1 << max((size // _ROUND).bit_length() - 1, 0)
     fewer, more = start + size // step * step, start + -(-size // step) * step
