@@ -139,7 +139,7 @@ def test_the_best_stays_where_the_average_is_worse(tmp_path: Path) -> None:
 
 
 def test_a_lower_loss_outweighs_the_luck_of_the_best(tmp_path: Path) -> None:
-    # Two labels of three are class 4, so the mean of 20 and 30, 2.5, has a lower loss than 2, and a lower BLEU.
+    # Two labels of three are class 4, so the mean of 20 and 30, 2.5, has a lower loss than 2, and less BLEU.
     results, _, said = close(tmp_path, wanted=2.0, average=2)
     assert results["checkpoint"] == "average"
     assert results["metrics"]["val_bleu"] < 99.0

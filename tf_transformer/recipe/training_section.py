@@ -100,7 +100,7 @@ class Training(Section):
     )
     average: Annotated[Whole, Field(ge=0, le=1000)] = key(
         0,
-        "Kept checkpoints averaged when training ends, used where dev's measure or loss is better so; 0: none.",
+        "Kept checkpoints averaged when training ends, used where dev's measure or loss is better; 0: none.",
         midway="free",
     )
     average_by: Literal["last", "best"] = key(
