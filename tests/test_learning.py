@@ -19,7 +19,9 @@ def test_unlike_sources_have_unlike_answers_that_end(translator: Translator) -> 
     best = [hypotheses[0] for hypotheses in translator.n_best(TEXTS)]
     assert [hypothesis.text for hypothesis in best] == [" ".join(text.split()[::-1]) for text in TEXTS]
     assert all(hypothesis.finished for hypothesis in best)
-    assert translator.model.tie_embeddings == "all"  # the end is told from the rest by one shared table
+    assert (
+        translator.model.settings.tie_embeddings == "all"
+    )  # the end is told from the rest by one shared table
 
 
 def test_an_answer_does_not_depend_on_its_neighbours(translator: Translator) -> None:

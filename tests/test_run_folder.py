@@ -204,6 +204,23 @@ def test_the_lock_excludes_under_contention(tmp_path: Path) -> None:
     assert sum(taken) == int((tmp_path / "count").read_text()) > 0
 
 
+def test_a_folder_that_vanishes_while_it_is_looked_at_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    is_dir = Path.is_dir
+
+    def seen_and_gone(path: Path) -> bool:
+        found = is_dir(path)
+        if path == run.path and found:
+            path.rmdir()
+        return found
+
+    monkeypatch.setattr(Path, "is_dir", seen_and_gone)
+    assert run.fault() is None
+
+
 def test_moving_aside_deletes_nothing(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "run")
     assert run.move_aside() is None

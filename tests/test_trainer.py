@@ -129,7 +129,7 @@ def test_a_run_without_a_checkpoint_is_bound_to_nothing(
         start(reversal, tmp_path / "run", "text.tokenizer=characters")
     after_update(monkeypatch, 1, lambda: os.kill(os.getpid(), signal.SIGINT))
     assert start(reversal, tmp_path / "run", "model.hidden_dim=32") == 128 + signal.SIGINT
-    assert load_run(tmp_path / "run", "last").task.model.hidden_dim == 32
+    assert load_run(tmp_path / "run", "last").task.model.settings.hidden_dim == 32
 
 
 def test_a_tokenizer_of_another_size_is_refused_with_both_sizes(

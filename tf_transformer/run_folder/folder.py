@@ -88,7 +88,10 @@ class RunFolder:
         """Why no run can be in this folder, for a refusal before any work; None where one is or can be."""
         if not self.path.is_dir():
             return folder_fault(self.path)
-        others = sorted(entry.name for entry in self.path.iterdir() if not self._is_ours(entry))
+        try:
+            others = sorted(entry.name for entry in self.path.iterdir() if not self._is_ours(entry))
+        except FileNotFoundError:  # another process was here, and has just left nothing behind
+            return folder_fault(self.path)
         if others and not self.exists():
             return f"{self.path}: is no run and not empty ({others[0]} is in it); name another with --run"
         return folder_fault(self.path)
