@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer.plots.rollout import rollout_figure, save_figure
+from tf_transformer.plots.files import save
+from tf_transformer.plots.rollout import rollout_figure
 
 GREY = np.arange(12 * 2, dtype="uint8").reshape(2, 3, 4, 1)
 
@@ -20,7 +21,7 @@ def test_each_picture_stands_beside_itself_with_its_shares(tmp_path: Path) -> No
     overlay = covered.images[1]
     np.testing.assert_array_equal(overlay.get_array(), shares[0])
     assert tuple(overlay.get_extent()) == tuple(covered.images[0].get_extent())
-    save_figure(figure, tmp_path / "x.png")
+    save(figure, tmp_path / "x.png")
     assert tf.io.decode_png((tmp_path / "x.png").read_bytes()).shape[-1] == 4
 
 

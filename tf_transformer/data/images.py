@@ -17,6 +17,8 @@ from tf_transformer.errors import DataError
 from tf_transformer.files import is_utf8
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+Image = str | os.PathLike[str] | bytes | np.ndarray[Any, Any]
+"""The path of a picture's file, its content, or pixels, uint8 `[height, width, channels]`."""
 _AHEAD = 64
 WHITE = 255
 
@@ -95,6 +97,11 @@ def decoded_file(path: Path, form: ImageForm) -> Pixels | str:
         content = path.read_bytes()
     except OSError as error:
         return f"cannot be read ({error.strerror or error})"
+    return decoded(content, form)
+
+
+def decoded(content: bytes, form: ImageForm) -> Pixels | str:
+    """The pixels of an encoded picture as it is, or why there are none."""
     if not content:
         return "is empty"
     asked = ImageForm(channels=form.channels, convert=form.convert)
@@ -103,6 +110,41 @@ def decoded_file(path: Path, form: ImageForm) -> Pixels | str:
     except tf.errors.OpError as error:
         return f"is no whole picture ({FORMATS}): {reason(error)}"
     return pixels
+
+
+def read_image(image: Image, form: ImageForm, number: int = 1) -> Pixels:
+    """One picture as pixels of a form.
+
+    Args:
+        image: The path of a file, its content, or pixels.
+        form: What it is brought to.
+        number: What it is called where it has no path.
+
+    Raises:
+        DataError: When it cannot be read, or must not have the form that it has; names it and the rule.
+        TypeError: When it is none of these.
+    """
+    if isinstance(image, bytes):
+        name, found = f"picture {number}", decoded(image, form)
+    elif isinstance(image, np.ndarray):
+        name, found = f"picture {number}", _as_pixels(image)
+    elif isinstance(image, str | os.PathLike):
+        name, found = os.fspath(image), decoded_file(Path(image), form)
+    else:
+        raise TypeError(
+            f"A picture must be a path, the bytes of a file, or an array. Received: {type(image).__name__}"
+        )
+    if isinstance(found, str):
+        raise DataError(f"{name} {found}")
+    if fault := form.fault(found.shape):
+        raise DataError(f"{name} {fault}")
+    return fitted(found, form)
+
+
+def _as_pixels(array: np.ndarray[Any, Any]) -> Pixels | str:
+    if array.dtype != np.uint8 or array.ndim != 3:
+        return f"must be uint8 [height, width, channels], and is {array.dtype} {list(array.shape)}"
+    return array
 
 
 def reason(error: Exception) -> str:

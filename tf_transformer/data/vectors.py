@@ -181,17 +181,29 @@ def _checked(
             bad[number] = _without_place(str(error), path, rows[number][0])
             continue
         features = features or found.shape[1]
-        if found.shape[1] != features:
-            bad[number] = f"has {found.shape[1]} features, and all must have {features}"
-        elif not np.isfinite(found).all():
-            bad[number] = f"has a number that is not finite in vector {_first_bad(found)}"
+        if fault := sequence_fault(found, features):
+            bad[number] = fault
         else:
             read[number] = found
     return labelled_corpus(rows, read, bad, path, name, on_bad_row, list)
 
 
-def _first_bad(sequence: Sequence32) -> int:
-    return int(np.flatnonzero(~np.isfinite(sequence).all(axis=1))[0]) + 1
+def sequence_fault(sequence: np.ndarray[Any, Any], features: int) -> str | None:
+    """Why an array is no sequence that a model can take; None where it is one.
+
+    Args:
+        sequence: The array.
+        features: How many features every vector has.
+    """
+    if sequence.ndim != 2 or not len(sequence) or sequence.dtype.kind not in "iubf":
+        received = f"is {sequence.dtype} {list(sequence.shape)}"
+        return f"must be numbers [vectors, features], at least one vector, and {received}"
+    if sequence.shape[1] != features:
+        return f"has {sequence.shape[1]} features, and all must have {features}"
+    finite = np.isfinite(sequence).all(axis=1)
+    if not finite.all():
+        return f"has a number that is not finite in vector {int(np.flatnonzero(~finite)[0]) + 1}"
+    return None
 
 
 def _without_place(message: str, path: Path, place: str) -> str:

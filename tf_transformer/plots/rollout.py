@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,8 +58,3 @@ def _show(axis: Any, image: np.ndarray[Any, Any]) -> None:
         axis.imshow(image[..., 0], cmap="gray", vmin=0, vmax=255)
     else:
         axis.imshow(image[..., :3])
-
-
-def save_figure(figure: Figure, path: str | Path) -> None:
-    """Writes a figure as PNG, or in the format that the path's ending names."""
-    figure.savefig(path, dpi=120)
