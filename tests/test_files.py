@@ -94,3 +94,25 @@ def test_a_link_stays_a_link_and_a_pipe_is_written_into(tmp_path: Path) -> None:
     assert os.read(reader, 100) == b"through"
     os.close(reader)
     assert not (tmp_path / "pipe").is_file()
+
+
+def test_a_folder_is_its_files_and_their_names(tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "a.png").write_bytes(b"abc")
+    (tmp_path / "b.png").write_bytes(b"de")
+    found = files.folder_fingerprint(tmp_path)
+    assert found.size == 5 and files.files_below(tmp_path) == [tmp_path / "b.png", tmp_path / "cat" / "a.png"]
+    (tmp_path / ".DS_Store").write_bytes(b"x")
+    assert files.folder_fingerprint(tmp_path) == found
+    (tmp_path / "b.png").write_bytes(b"df")
+    changed = files.folder_fingerprint(tmp_path)
+    assert changed.sha256 != found.sha256 and changed.size == 5
+    (tmp_path / "b.png").write_bytes(b"de")
+    (tmp_path / "b.png").rename(tmp_path / "c.png")
+    assert files.folder_fingerprint(tmp_path).sha256 not in (found.sha256, changed.sha256)
+
+
+def test_a_file_below_a_folder_must_have_a_name_in_utf8(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff.png")).write_bytes(b"")
+    with pytest.raises(OSError, match="must have a path in UTF-8"):
+        files.files_below(tmp_path)

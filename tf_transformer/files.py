@@ -143,6 +143,41 @@ def fingerprint(path: Path) -> Fingerprint:
     return Fingerprint(size, digest.hexdigest())
 
 
+def folder_fingerprint(folder: Path) -> Fingerprint:
+    """Size and SHA-256 of all files below a folder and of their names; those that begin with a dot left out.
+
+    Raises:
+        OSError: When a file cannot be read.
+    """
+    digest, size = hashlib.sha256(), 0
+    for path in files_below(folder):
+        content = fingerprint(path)
+        digest.update(f"{content.sha256} {path.relative_to(folder).as_posix()}\n".encode())
+        size += content.size
+    return Fingerprint(size, digest.hexdigest())
+
+
+def files_below(folder: Path) -> list[Path]:
+    """The files below a folder at any depth, in one order always; what begins with a dot is left out.
+
+    Raises:
+        OSError: When a folder cannot be read, or a name is not UTF-8.
+    """
+    paths = []
+    for place, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths += [Path(place, name) for name in names if not name.startswith(".")]
+    bad = next((path for path in paths if not is_utf8(path)), None)
+    if bad is not None:
+        shown = str(bad).encode("utf-8", "backslashreplace").decode()
+        raise OSError(errno.EILSEQ, "must have a path in UTF-8", shown)
+    return sorted(paths)
+
+
+def _refuse(error: OSError) -> None:
+    raise error
+
+
 def folder_fault(folder: Path) -> str | None:
     """Why nothing can be written into a folder, which need not be there yet; None where it can.
 

@@ -197,7 +197,8 @@ class Fitting:
         return place
 
     def _fit(self, interruption: Interruption) -> None:
-        dataset = training_dataset(self.encoded, self.plan, self.task.side.assemble, self._place())
+        assemble, augment = self.task.side.assemble, self.problem.augment
+        dataset = training_dataset(self.encoded, self.plan, assemble, self._place(), augment=augment)
         training, limits = self.recipe.training, self.limits
         events = TensorBoardEvents(self.state, self.folder.tensorboard)
         if self.state.step == 0:

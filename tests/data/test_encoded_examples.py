@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,3 +58,19 @@ def test_batches_hold_what_belongs_together() -> None:
     order = [int(np.flatnonzero((picture == IMAGES).all(axis=(1, 2, 3)))[0]) for picture in pictures]
     assert sorted(order) == [0, 1, 2, 3, 4]
     assert numbers.tolist() == [[0, 1, 2, 0, 1][place] for place in order]
+
+
+def test_what_changes_a_batch_is_told_its_epoch_and_number() -> None:
+    encoded, plan = encode_examples([corpus("one", IMAGES, "abcab")], LABELS), RowPlan(5, 2, seed=1)
+
+    def augment(batch: Any, epoch: Any, number: Any) -> Any:
+        return {"labels": batch, "epoch": epoch, "number": number}
+
+    def seen(start: tuple[int, int], count: int) -> list[tuple[int, int]]:
+        dataset = training_dataset(encoded, plan, lambda images, labels: labels, start, augment=augment)
+        return [
+            (int(one["epoch"]), int(one["number"])) for one, _ in zip(dataset, range(count), strict=False)
+        ]
+
+    places = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+    assert seen((0, 0), 5) == places and seen((0, 2), 3) == places[2:]

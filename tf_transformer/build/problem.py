@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from tf_transformer.checkpoints import Checkpoint
+from tf_transformer.data.augmented import Augment
 from tf_transformer.data.batching import Batch
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.pipeline import Plan
@@ -162,6 +163,11 @@ class Problem(ABC, Generic[AnyRecipe]):
         """How large an epoch is, in ``WORDS.unit``."""
         each = 1 if self.BUDGET_COLUMN is None else encoded.lengths[self.BUDGET_COLUMN]
         return int(np.sum(np.asarray(weights)[encoded.corpora] * each))
+
+    @property
+    def augment(self) -> Augment | None:
+        """What changes batches while training, see `training_dataset`; None for nothing."""
+        return None
 
     def report(self, examples: Examples, encoded: EncodedCorpus) -> Iterator[str]:
         """What a person is told of the data before training begins."""

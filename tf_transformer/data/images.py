@@ -14,7 +14,7 @@ from tf_transformer.data.image_form import FORMATS, ImageForm, decode_image, fit
 from tf_transformer.data.labelled import LabelledCorpus, OnBadRow, labelled_corpus
 from tf_transformer.data.number_rows import read_number_rows
 from tf_transformer.errors import DataError
-from tf_transformer.files import is_utf8
+from tf_transformer.files import files_below
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 Image = str | os.PathLike[str] | bytes | np.ndarray[Any, Any]
@@ -73,22 +73,14 @@ def class_files(folder: Path) -> dict[str, list[Path]]:
     classes = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     if not classes:
         raise DataError(f"{folder}: must have a subfolder for each class. Received: none")
-    found = {path.name: sorted(_files_below(path)) for path in classes}
+    try:
+        found = {path.name: files_below(path) for path in classes}
+    except OSError as error:
+        raise DataError(f"{error.filename or folder}: {error.strerror or error}") from None
     empty = [label for label, paths in found.items() if not paths]
     if empty:
         raise DataError(f"{folder / empty[0]}: the folder of a class must hold its examples. Received: none")
     return found
-
-
-def _files_below(folder: Path) -> list[Path]:
-    paths = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths += [Path(place, name) for name in names if not name.startswith(".")]
-    bad = next((path for path in (folder, *paths) if not is_utf8(path)), None)
-    if bad is not None:
-        raise DataError(f"{str(bad).encode('utf-8', 'replace').decode()}: must have a path in UTF-8")
-    return paths
 
 
 def decoded_file(path: Path, form: ImageForm) -> Pixels | str:

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.arguments import whole_number
+from tf_transformer.data.augmented import Augment
 from tf_transformer.data.batching import Batch, BatchPlan
 from tf_transformer.data.encoding import Column, EncodedCorpus, encode, limit, merge, token_warnings
 from tf_transformer.data.row_plan import RowPlan
@@ -79,7 +80,12 @@ class Position:
 
 
 def training_dataset(
-    encoded: EncodedCorpus, plan: Plan, assemble: Assemble, start: Position | tuple[int, int] = (0, 0)
+    encoded: EncodedCorpus,
+    plan: Plan,
+    assemble: Assemble,
+    start: Position | tuple[int, int] = (0, 0),
+    *,
+    augment: Augment | None = None,
 ) -> tf.data.Dataset:
     """Batches without end, in the order of a plan.
 
@@ -90,6 +96,8 @@ def training_dataset(
             int32 ids `[batch, None]`, and `source_length`, the scalar int32 length to pad to; for any other
             column its name, the rows of the tensor. Returns what the model gets, such as `(inputs, labels)`.
         start: Epoch and batch to begin with; a late one is no slower than the first.
+        augment: Called in a graph with what `assemble` returned and the numbers of epoch and batch, int64
+            scalars, which whatever it draws must depend on alone; returns what the model gets instead.
 
     Returns:
         An infinite dataset of what `assemble` returns, one element a batch, in the order of the plan exactly.
@@ -106,7 +114,7 @@ def training_dataset(
 
     epochs = tf.data.Dataset.counter(first.epoch, 1)
     sampled = plan.ids if isinstance(plan, SampledPlan) else None
-    return _dataset(encoded, epochs, plan.epoch, first, assemble, sampled)
+    return _dataset(encoded, epochs, plan.epoch, first, assemble, sampled, augment)
 
 
 def columns_in(epoch: int, encoded: EncodedCorpus, plan: Plan) -> dict[str, Column]:
@@ -210,6 +218,7 @@ def _dataset(
     start: Position,
     assemble: Assemble,
     sampled: Callable[[int], Mapping[str, Ids]] | None = None,
+    augment: Augment | None = None,
 ) -> tf.data.Dataset:
     """Gather, pad and prefetch in a graph; Python is asked once an epoch which rows go together."""
     names = tuple(encoded.lengths)
@@ -234,16 +243,17 @@ def _dataset(
         columns = {**encoded.columns, **(_ragged(names, known) if sampled else {})}
         first = tf.where(epoch == start.epoch, tf.constant(start.batch, tf.int64), 0)
 
-        def gather(place: tf.Tensor) -> tuple[dict[str, Column], tf.Tensor]:
+        def gather(place: tf.Tensor) -> tuple[dict[str, Column], tf.Tensor, tf.Tensor]:
             chosen = rows[ends[place] : ends[place + 1]]
             gathered = {_argument(name, names): tf.gather(columns[name], chosen) for name in columns}
-            return gathered, lengths[place]
+            return gathered, lengths[place], tf.stack([epoch, place])
 
         return tf.data.Dataset.range(first, tf.shape(lengths, tf.int64)[0]).map(gather)
 
-    def pad(columns: dict[str, Column], lengths: tf.Tensor) -> Any:
-        sizes = {f"{name}_length": lengths[place] for place, name in enumerate(names)}
-        return assemble(**columns, **sizes)
+    def pad(columns: dict[str, Column], lengths: tf.Tensor, place: tf.Tensor) -> Any:
+        sizes = {f"{name}_length": lengths[column] for column, name in enumerate(names)}
+        batch = assemble(**columns, **sizes)
+        return batch if augment is None else augment(batch, place[0], place[1])
 
     # The next epoch is made ready while this one is trained on.
     dataset = epochs.map(planned).prefetch(1).flat_map(one_epoch)

@@ -1,4 +1,4 @@
-"""The part of the ``model`` section that all tasks share: sizes, blocks, positions and dropouts."""
+"""The part of the ``model`` section that tasks share: sizes, blocks and dropouts; positions of sequences."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal
@@ -47,15 +47,23 @@ class Model(Section):
         "Layer norm before a sublayer, after it as in the paper, or after it and scaled for many layers.",
         midway="refused",
     )
-    positions: Literal["sinusoidal", "learned", "none"] = key(
-        "sinusoidal", "How the model knows the place of a piece.", midway="refused"
-    )
-    max_length: Positions | None = key(
-        None, "Rows of the learned positions; by default what the longest example needs.", midway="refused"
-    )
     dropout: Rate = key(0.1, "Dropout of embeddings and of each sublayer's output.", midway="logged")
     attention_dropout: Rate = key(0.0, "Dropout of attention weights.", midway="logged")
     activation_dropout: Rate = key(0.0, "Dropout inside the feed-forward layers.", midway="logged")
+
+
+class SequenceModel(Model):
+    """A Transformer over sequences of any length."""
+
+    positions: Literal["sinusoidal", "learned", "none"] = key(
+        "sinusoidal", "How the model knows the place of a piece.", midway="refused", after="norm"
+    )
+    max_length: Positions | None = key(
+        None,
+        "Rows of the learned positions; by default what the longest example needs.",
+        midway="refused",
+        after="positions",
+    )
 
 
 def model_faults(model: Model) -> Iterator[Fault]:
@@ -63,6 +71,6 @@ def model_faults(model: Model) -> Iterator[Fault]:
     if model.hidden_dim % model.num_heads:
         rule = f"must be a multiple of model.num_heads, which is {model.num_heads}"
         yield Fault(("model", "hidden_dim"), rule, model.hidden_dim, others=(at("model.num_heads"),))
-    if model.max_length is not None and model.positions != "learned":
+    if isinstance(model, SequenceModel) and model.max_length is not None and model.positions != "learned":
         rule = f"is for learned positions, and model.positions is {model.positions}"
         yield Fault(("model", "max_length"), rule, model.max_length, others=(at("model.positions"),))

@@ -10,7 +10,7 @@ import yaml
 from pydantic import Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from tf_transformer.files import fingerprint
+from tf_transformer.files import fingerprint, folder_fingerprint
 from tf_transformer.recipe.base import FileRecord, Recipe
 from tf_transformer.recipe.fields import Section
 from tf_transformer.recipe.keys import ordered_fields, subsections
@@ -69,7 +69,7 @@ def with_files(recipe: Recipe, folder: Path) -> Recipe:
     """
     records = []
     for path in data_files(recipe):
-        content = fingerprint(path)
+        content = folder_fingerprint(path) if path.is_dir() else fingerprint(path)
         relative = os.path.relpath(path, folder.absolute())
         records.append(
             FileRecord(path=str(path), relative=relative, size=content.size, sha256=content.sha256)

@@ -10,7 +10,7 @@ from tf_transformer.recipe.base import Evaluation, Recipe, Rule
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_PIECES, Flag, Section, Whole, key
-from tf_transformer.recipe.model_section import Model
+from tf_transformer.recipe.model_section import SequenceModel
 from tf_transformer.recipe.parallel_entries import DevData, TestData, TrainData
 from tf_transformer.recipe.text_section import (
     SubwordSampling,
@@ -60,7 +60,7 @@ class TranslateText(Text):
     )
 
 
-class TranslateModel(Model):
+class TranslateModel(SequenceModel):
     """The Transformer, an encoder and a decoder."""
 
     tie_embeddings: Literal["all", "output", "none"] | None = key(
