@@ -33,7 +33,8 @@ def _nameless(entry: Section) -> dict[str, Any]:
     for name in type(entry).model_fields:
         value = getattr(entry, name)
         several = value if isinstance(value, tuple) else (value,)
-        shown[name] = len(several) if isinstance(several[0], Path) else plain(value)
+        are_paths = bool(several) and isinstance(several[0], Path)
+        shown[name] = len(several) if are_paths else plain(value)
     return {name: value for name, value in shown.items() if name != "name"}
 
 
