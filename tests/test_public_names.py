@@ -26,7 +26,7 @@ IMPORTS = {
         "TokenEmbedding PositionalEncoding MultiHeadAttention FeedForward Residual EncoderBlock DecoderBlock "
         "Encoder Decoder Pooling AttentionPooling ConvolutionalStem TextEmbedding"
     ),
-    "models": "Transformer Classifier",
+    "models": "Transformer Classifier LanguageModel",
     "schedules": "WarmupInverseSqrt",
     "losses": "MaskedCrossEntropy",
     "metrics": "MaskedAccuracy Perplexity",

@@ -13,6 +13,8 @@ SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
 
 MOST_HYPOTHESES: Final = 1000
 """The widest beam that a search may be asked for."""
+GREATEST_SEED: Final = 2**31 - 1
+"""The greatest seed of sampling."""
 LONGEST_ANSWER: Final = 10**6
 """The most pieces of an answer that a search may be asked for."""
 GREATEST_WEIGHT: Final = 1000

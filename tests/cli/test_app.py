@@ -13,6 +13,7 @@ import pytest
 
 from tf_transformer.cli import main
 from tf_transformer.errors import DataError
+from tf_transformer.recipe import RECIPES
 
 VERBS = ("train", "evaluate", "predict", "average", "export", "check", "schema", "recipe", "inspect")
 PROGRAM = Path(sys.executable).with_name("tf-transformer")
@@ -67,7 +68,7 @@ def test_no_verb_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> No
         (["predict", "r", "--sample"], "No such option: --sample"),
         (["train", "r", "--dry-run"], "No such option: --dry-run"),
         (["train", "r", "--reset", "all"], "'all' is not one of 'optimizer', 'schedule', 'data'"),
-        (["evaluate", "r", "--source", "x"], "--source and --target must be given together"),
+        (["evaluate", "r", "--target", "x"], "--source and --target must be given together"),
         (["evaluate", "r", "--split", "train"], "'train' is not one of"),
         (["train", "r", "--fresh", "--reset", "data"], "give --fresh or --reset, not both"),
         (["average", "r", "--last", "2", "--best", "2"], "give --last or --best, not both"),
@@ -210,7 +211,7 @@ def test_schema_and_recipe_print_to_stdout(capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr()
     assert '"$schema"' in shown.out and "\ntask: translate\n" in shown.out and shown.err == ""
     assert main(["recipe", "juggle"]) == 2
-    assert capsys.readouterr().err == "task must be one of translate; received juggle\n"
+    assert capsys.readouterr().err == f"task must be one of {', '.join(RECIPES)}; received juggle\n"
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:

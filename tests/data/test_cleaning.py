@@ -65,6 +65,18 @@ def test_a_clean_corpus_has_no_notes() -> None:
     assert cleaned.report.to_lines() == ["train: 2 rows read, 2 kept"]
 
 
+def test_lines_of_a_text_are_nothing_remarkable_where_it_may_have_some() -> None:
+    corpus = Corpus(
+        {"text": ["a\nb\n", "\n \n", "c\td\n"]}, np.arange(1, 4), "verse", (), CorpusReport("verse", 3)
+    )
+    assert clean(corpus, list, has_lines=True).report.to_lines() == [
+        "verse: 3 rows read, 2 kept",
+        "  dropped: empty text: 1 (line 2)",
+        "  noted: control characters: 1 (line 3)",
+    ]
+    assert "control characters: 2" in str(clean(corpus, list).report.to_lines())
+
+
 def test_what_is_asked_for_is_dropped_and_counted() -> None:
     corpus = _corpus(("a", "a"), ("b", "c"), ("b ", "c"), ("b", "d"), ("B", "c"))
     assert clean(corpus, _spaces, deduplicate=True).lines.tolist() == [1, 2, 4, 5]

@@ -89,6 +89,8 @@ def test_the_end_of_a_text_is_carved_behind_a_line_end(tmp_path: Path) -> None:
     corpus = read_texts(written(tmp_path / "t", b"ab\ncd\nefgh\ni"))
     rest, carved = carve_ends(corpus, 0.25)
     assert (rest.columns["text"], carved.columns["text"]) == (["ab\ncd\nefgh\n"], ["i"])
+    rest, carved = carve_ends(read_texts(written(tmp_path / "v", b"ab\ncdefgh\n")), 0.25)
+    assert (rest.columns["text"], carved.columns["text"]) == (["ab\ncdefg"], ["h\n"])
     # No line end follows: exactly there.
     rest, carved = carve_ends(read_texts(written(tmp_path / "u", b"abcdefgh")), 0.25)
     assert (rest.columns["text"], carved.columns["text"]) == (["abcdef"], ["gh"])

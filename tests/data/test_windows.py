@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tf_transformer.data.encoding import EncodedCorpus
+from tf_transformer.data.pipeline import batch_of, training_dataset
 from tf_transformer.data.windows import EvaluationWindows, WindowPlan, evaluation_windows, slices_of
 
 few = settings(max_examples=25, deadline=None, derandomize=True)
@@ -152,6 +153,7 @@ def test_evaluation_windows_by_hand() -> None:
     assert inputs.numpy().tolist() == [[11, 12, 13, 14], [14, 15, 16, 17], [17, 18, 0, 0], [21, 22, 0, 0]]
     assert labels.numpy().tolist() == [[11, 12, 13, 14], [0, 15, 16, 17], [0, 18, 0, 0], [21, 22, 0, 0]]
     assert batches.batches[0][0].tokens == 10
+    assert (batches.count(15), batches.count(22), batches.count(1)) == (1, 1, 0)
 
 
 def test_slices_are_the_labels_of_windows() -> None:
@@ -159,7 +161,11 @@ def test_slices_are_the_labels_of_windows() -> None:
     plan = WindowPlan(corpus.lengths["text"], 2, 100, seed=1)
     batch = plan.epoch(0)[0]
     for row, start, size, found in zip(
-        batch.rows, batch.starts, batch.sizes, slices_of(corpus, batch).to_list(), strict=True
+        batch.rows,
+        batch.starts,
+        batch.sizes,
+        slices_of(corpus.columns["text"], batch.rows, batch.starts, batch.sizes).to_list(),
+        strict=True,
     ):
         assert found == [10 * (row + 1) + place + 1 for place in range(start, start + size)]
 
@@ -185,3 +191,21 @@ def test_wrong_strides() -> None:
     for stride in (0, 5):
         with pytest.raises(ValueError, match=rf"`stride` must be from 1 to 4\. Received: {stride}"):
             evaluation_windows(encoded([[5]]), 4, stride, 9, lambda **_: ({}, tf.zeros([])))
+
+
+def test_the_training_dataset_has_the_windows_of_the_plan() -> None:
+    corpus = encoded([list(range(5, 40)), [51, 52, 53]])
+    plan = WindowPlan(corpus.lengths["text"], 8, 20, seed=2)
+
+    def assemble(text_ids: tf.RaggedTensor, text_length: tf.Tensor) -> tf.Tensor:
+        return text_ids.to_tensor(shape=[None, 8]), text_length
+
+    dataset = training_dataset(corpus, plan, assemble, (1, 1))
+    expected = [*plan.epoch(1)[1:], *plan.epoch(2)]
+    for batch, (ids, length) in zip(expected, dataset.as_numpy_iterator(), strict=False):
+        found = slices_of(corpus.columns["text"], batch.rows, batch.starts, batch.sizes).to_tensor(
+            shape=[None, 8]
+        )
+        np.testing.assert_array_equal(ids, found)
+        assert length == 8
+        np.testing.assert_array_equal(batch_of(corpus.columns, batch, assemble)[0], found)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tf_transformer.models import Transformer
-from tf_transformer.models.deep_norm import deep_norm
+from tf_transformer.models import LanguageModel, Transformer
+from tf_transformer.models.deep_norm import deep_norm, deep_norm_alone
 from tf_transformer.schedules import WarmupInverseSqrt
 from tf_transformer.training_step import TrainingModel
 
@@ -15,6 +15,15 @@ def test_constants_by_hand() -> None:
     # 16^4 * 1 is 2^16, whose 16th root is 2; 3 * 27 is 3^4, and 12 * 27 is 18^2.
     assert deep_norm(16, 1)[0] == pytest.approx({"residual_scale": 1.62, "initial_gain": 0.435})
     assert deep_norm(1, 27)[1] == pytest.approx({"residual_scale": 3.0, "initial_gain": 18**-0.5})
+    # 2 * 8 and 8 * 2: their fourth roots are 2.
+    assert deep_norm_alone(8)["residual_scale"] == pytest.approx(2.0)
+    assert deep_norm_alone(2)["initial_gain"] == pytest.approx(0.5)
+
+
+def test_a_stack_by_itself_gets_its_constants() -> None:
+    model = LanguageModel(11, num_layers=2, hidden_dim=6, intermediate_dim=13, num_heads=3, norm="deep")
+    for block in model.stack.blocks:
+        assert (block.settings.residual_scale, block.settings.initial_gain) == (2**0.5, 0.5)
 
 
 def test_every_block_and_kernel_gets_its_constant() -> None:

@@ -22,6 +22,9 @@ def test_length_mask_is_true_up_to_each_length() -> None:
 def test_causal_mask_hides_what_comes_later() -> None:
     mask = ops.convert_to_numpy(causal_mask(3))
     assert mask.tolist() == [[[[True, False, False], [True, True, False], [True, True, True]]]]
+    # Two positions after one that is past: the past is a key alone.
+    later = ops.convert_to_numpy(causal_mask(2, past=1))
+    assert later.tolist() == [[[[True, True, False], [True, True, True]]]]
 
 
 def test_combined_masks_let_through_what_all_let_through() -> None:

@@ -12,6 +12,7 @@ import yaml
 
 from tf_transformer.errors import RecipeError
 from tf_transformer.recipe import (
+    RECIPES,
     TranslateRecipe,
     commented_recipe,
     data_files,
@@ -144,23 +145,27 @@ def test_the_alternatives_in_the_commented_recipe_are_right(folder: Path) -> Non
     assert len(names) == 12
 
 
-def test_there_is_no_other_task_yet() -> None:
-    with pytest.raises(RecipeError, match="task must be one of translate; received juggle"):
+def test_a_task_that_there_is_not() -> None:
+    with pytest.raises(RecipeError, match=r"task must be one of translate, .*; received juggle"):
         commented_recipe("juggle")
 
 
 def test_the_json_schema_names_every_key_and_nothing_of_the_trainer() -> None:
     schema = json_schema()
     assert schema["$schema"].startswith("https://json-schema.org/")
-    assert schema["required"] == ["task", "data"]
-    assert "files" not in schema["properties"] and "FileRecord" not in schema["$defs"]
+    assert "FileRecord" not in schema["$defs"]
+    assert len(schema["oneOf"]) == len(RECIPES)
+    for part in schema["oneOf"]:
+        recipe = schema["$defs"][part["$ref"].rpartition("/")[2]]
+        assert recipe["required"] == ["task", "data"] and "files" not in recipe["properties"]
     assert schema["$defs"]["TranslateModel"]["properties"]["norm"]["enum"] == ["pre", "post", "deep"]
     assert schema["$defs"]["TranslateModel"]["properties"]["norm"]["midway"] == "refused"
     assert schema["$defs"]["TranslateModel"]["additionalProperties"] is False
 
 
-def test_every_key_has_help_of_one_sentence_or_two_and_a_mark() -> None:
-    for key in schema_keys(TranslateRecipe):
+@pytest.mark.parametrize("task", RECIPES)
+def test_every_key_has_help_of_one_sentence_or_two_and_a_mark(task: str) -> None:
+    for key in schema_keys(RECIPES[task]):
         help = key.field.description or ""
         assert 3 < len(help) < 110, key.path
         assert help[0].isupper() or help.startswith(("and ", "sacreBLEU")), key.path

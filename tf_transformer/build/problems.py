@@ -2,11 +2,15 @@
 
 from typing import Any
 
+from tf_transformer.build.language_modelling import LanguageModellingProblem
 from tf_transformer.build.problem import Problem
 from tf_transformer.build.translation import TranslationProblem
 from tf_transformer.recipe import Recipe
 
-PROBLEMS: dict[str, type[Problem[Any]]] = {"translate": TranslationProblem}
+PROBLEMS: dict[str, type[Problem[Any]]] = {
+    "translate": TranslationProblem,
+    "generate": LanguageModellingProblem,
+}
 
 
 def problem_of(recipe: Recipe) -> Problem[Any]:

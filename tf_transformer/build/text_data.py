@@ -14,6 +14,7 @@ from tf_transformer.recipe import Data, Text
 from tf_transformer.recipe.entries import Table
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.text import Normalizer, Tokenizer, import_tokenizer, train_tokenizer
+from tf_transformer.text.normalizer import WhiteSpace
 
 _MOST_SAMPLES = 32
 
@@ -45,12 +46,17 @@ Read = Callable[[Any, str | None], Corpus]
 """An entry of a recipe, and what reports call it (None for its label), to its rows, cleaned."""
 
 
-def read_examples(data: Data, read: Read) -> Examples:
+Carve = Callable[[Corpus, float], tuple[Corpus, Corpus]]
+"""A corpus and a fraction to what remains of it, and what is carved for dev."""
+
+
+def read_examples(data: Data, read: Read, carve: Carve = split_by_hash) -> Examples:
     """Reads all corpora of a recipe, and carves dev where the recipe says so.
 
     Args:
         data: The recipe's section.
         read: Reads one entry.
+        carve: Carves dev from a training corpus.
 
     Raises:
         DataError: When a file cannot be read rightly, or nothing usable is left of a set.
@@ -60,7 +66,7 @@ def read_examples(data: Data, read: Read) -> Examples:
     dev = {name: [read(entry, name)] for name, entry in data.dev_sets.items()}
     test = {name: [read(entry, name)] for name, entry in data.test_sets.items()}
     if data.dev_fraction is not None:
-        halves = [split_by_hash(corpus, data.dev_fraction) for corpus in train]
+        halves = [carve(corpus, data.dev_fraction) for corpus in train]
         train = [rest for rest, _ in halves]
         dev = {"dev": [carved for _, carved in halves]}
     return Examples(
@@ -72,19 +78,20 @@ def read_examples(data: Data, read: Read) -> Examples:
     )
 
 
-def read_sets(data: Data, split: str, read: Read) -> Examples:
+def read_sets(data: Data, split: str, read: Read, carve: Carve = split_by_hash) -> Examples:
     """Reads the dev or the test sets of a recipe alone, where they are no part of train.
 
     Args:
         data: The recipe's section.
         split: ``"dev"`` or ``"test"``.
         read: Reads one entry.
+        carve: Carves dev from a training corpus.
 
     Raises:
         DataError: As of `read_examples`.
     """
     if split == "dev" and data.dev_fraction is not None:
-        sets = list(read_examples(data, read).dev)
+        sets = list(read_examples(data, read, carve).dev)
     else:
         entries = data.dev_sets if split == "dev" else data.test_sets
         sets = [TextSet(name, [read(entry, name)]) for name, entry in entries.items()]
@@ -93,10 +100,15 @@ def read_sets(data: Data, split: str, read: Read) -> Examples:
     return Examples(train=[], weights=[], report=report, **splits)
 
 
-def build_normalizer(text: Text) -> Normalizer:
-    """The normalizer of a recipe, for training and serving alike."""
+def build_normalizer(text: Text, keep: WhiteSpace = "words") -> Normalizer:
+    """The normalizer of a recipe, for training and serving alike.
+
+    Args:
+        text: The recipe's section.
+        keep: What is kept of white space.
+    """
     form = text.normal_form
-    return Normalizer(normal_form=None if form == "none" else form, lowercase=text.lowercase)
+    return Normalizer(normal_form=None if form == "none" else form, lowercase=text.lowercase, keep=keep)
 
 
 def read_entry(entry: Any, normalizer: Normalizer, name: str | None = None) -> Corpus:
@@ -107,12 +119,19 @@ def read_entry(entry: Any, normalizer: Normalizer, name: str | None = None) -> C
         normalizer: The recipe's.
         name: What reports call the corpus; by default the entry's label.
     """
-    how: dict[str, Any] = {"encoding": entry.encoding, "on_bad_row": entry.on_bad_row}
-    how["name"] = name or entry.label
-    columns = entry.columns_read
+    how, columns = how_read(entry, name), entry.columns_read
     is_table = isinstance(entry, Table)
     corpus = read_table(entry.table, columns, **how) if is_table else read_parallel(columns, **how)
     return clean(corpus, normalizer.normalize_texts, deduplicate=entry.deduplicate)
+
+
+def how_read(entry: Any, name: str | None) -> dict[str, Any]:
+    """The arguments of all functions that read an entry, but for the entry itself."""
+    return {
+        "encoding": entry.encoding,
+        "on_bad_row": entry.on_bad_row,
+        "name": name or entry.label,
+    }
 
 
 def make_tokenizer(text: Text, lines: Sequence[str]) -> Tokenizer:

@@ -3,12 +3,16 @@
 from pathlib import Path
 
 from tf_transformer.build import load_run
+from tf_transformer.cli.generation import GenerationFace
 from tf_transformer.cli.task_face import TaskFace
 from tf_transformer.cli.translation import TranslationFace
 from tf_transformer.export.loading import load_export
 from tf_transformer.manifest import is_export
 
-FACES: dict[str, type[TaskFace]] = {"translate": TranslationFace}
+FACES: dict[str, type[TaskFace]] = {
+    "translate": TranslationFace,
+    "generate": GenerationFace,
+}
 
 
 def open_answering(path: Path, checkpoint: str | None) -> TaskFace:

@@ -14,7 +14,7 @@ from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.cli.task_options import check_options
 from tf_transformer.cli.texts import one_line, reading, writing
 from tf_transformer.errors import printable
-from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
+from tf_transformer.presets import GREATEST_SEED, LONGEST_ANSWER, MOST_HYPOTHESES
 
 if TYPE_CHECKING:
     from tf_transformer.cli.task_face import TaskFace
@@ -69,19 +69,82 @@ def predict(
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the score and a tab before each answer.")
     ] = False,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            callback=bounded(0, 100),
+            metavar="T",
+            help="Below 1 likely pieces become likelier, 0 takes the likeliest. Default: the recipe's.",
+            show_default=False,
+        ),
+    ] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            callback=bounded(0, GREATEST_SEED),
+            metavar="N",
+            help="Draw from so many of the likeliest pieces, 0 for all. Default: the recipe's.",
+            show_default=False,
+        ),
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(
+            callback=bounded(1e-6, 1),
+            metavar="P",
+            help="Draw from the likeliest pieces that have this probability. Default: the recipe's.",
+            show_default=False,
+        ),
+    ] = None,
+    repetition_penalty: Annotated[
+        float | None,
+        typer.Option(
+            callback=bounded(0.01, 100),
+            metavar="X",
+            help="Above 1, pieces that were there before are less likely. Default: the recipe's.",
+            show_default=False,
+        ),
+    ] = None,
+    no_repeat: Annotated[
+        int | None,
+        typer.Option(
+            callback=bounded(0, LONGEST_ANSWER),
+            metavar="N",
+            help="So many pieces in a row never come twice. Default: the recipe's.",
+            show_default=False,
+        ),
+    ] = None,
+    ban: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PIECE", help="A piece that is never drawn; may be given again."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            callback=bounded(0, GREATEST_SEED),
+            metavar="N",
+            help="Seed of what is drawn: the same gives the same. Default: the recipe's.",
+            show_default=False,
+        ),
+    ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Show each piece of an answer as soon as it is there.")
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Translate lines of text.
+    """Answer lines of text: translate them, or go on from them.
 
     One line in gives one line out, in order, empty lines too. With --n-best N there are N lines out for
     each line in. With --json a line out is one object.
-    A line that is too long for the model loses its end; such lines are counted on stderr.
+    A line that is too long for a translator loses its end; such lines are counted on stderr.
+    A language model reads and writes \\n for a line end within a text, and \\\\ for a backslash.
 
     \b
     Example: echo "I love you." | tf-transformer predict runs/quickstart
              tf-transformer predict runs/quickstart --input in.txt --output out.txt --beam 8
+             echo "ROMEO:" | tf-transformer predict runs/shakespeare_characters --stream
     """
     if beam is not None and n_best > beam:
         raise typer.BadParameter(f"must be at most --beam, which is {beam}", param_hint="--n-best")
@@ -95,8 +158,20 @@ def predict(
             "--length-penalty": length_penalty,
             "--max-length": max_length,
             "--scores": scores,
+            "--temperature": temperature,
+            "--top-k": top_k,
+            "--top-p": top_p,
+            "--repetition-penalty": repetition_penalty,
+            "--no-repeat": no_repeat,
+            "--ban": ban,
+            "--seed": seed,
+            "--stream": stream,
         },
     )
+    if stream and (output is not None or as_json or scores or n_best > 1):
+        raise typer.BadParameter(
+            "goes with none of --output, --json, --scores and --n-best", param_hint="--stream"
+        )
     options = {
         "beam": beam,
         "n-best": n_best,
@@ -104,6 +179,14 @@ def predict(
         "max-length": max_length,
         "scores": scores,
         "json": as_json,
+        "temperature": temperature,
+        "top-k": top_k,
+        "top-p": top_p,
+        "repetition-penalty": repetition_penalty,
+        "no-repeat": no_repeat,
+        "ban": ban,
+        "seed": seed,
+        "stream": stream,
     }
     say = _teller(quiet)
     if output is None:
@@ -142,9 +225,11 @@ def evaluate(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Translate a test set and score it.
+    """Score a test set.
 
-    BLEU with a 95 % interval, chrF and TER with sacreBLEU's signatures, and exact matches.
+    Translation: BLEU with a 95 % interval, chrF and TER with sacreBLEU's signatures, and exact matches.
+    Language models: nats and bits a character, each piece of the text counted once; --source alone names
+    another text.
 
     \b
     Example: tf-transformer evaluate runs/quickstart

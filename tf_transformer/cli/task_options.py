@@ -21,6 +21,7 @@ class TaskOptions:
         evaluate: Those of ``evaluate``.
         examples: Of the latter, those that together name examples to evaluate on.
         runs_only: Options that an exported model, which answers as it was exported, cannot take.
+        scores_exports: Whether ``evaluate`` takes an exported model.
     """
 
     noun: str
@@ -28,7 +29,21 @@ class TaskOptions:
     evaluate: frozenset[str]
     examples: tuple[str, ...]
     runs_only: frozenset[str] = frozenset()
+    scores_exports: bool = True
 
+
+SAMPLING = (
+    "--max-length",
+    "--temperature",
+    "--top-k",
+    "--top-p",
+    "--repetition-penalty",
+    "--no-repeat",
+    "--ban",
+    "--seed",
+    "--stream",
+)
+"""Options of who draws pieces at random."""
 
 TASKS: dict[str, TaskOptions] = {
     "translate": TaskOptions(
@@ -37,7 +52,15 @@ TASKS: dict[str, TaskOptions] = {
         evaluate=frozenset({"--source", "--target", "--tokenize"}),
         examples=("--source", "--target"),
         runs_only=frozenset({"--beam", "--length-penalty", "--max-length"}),
-    )
+    ),
+    "generate": TaskOptions(
+        noun="a language model",
+        predict=frozenset({"--n-best", "--scores", *SAMPLING}),
+        evaluate=frozenset({"--source"}),
+        examples=("--source",),
+        runs_only=frozenset({"--n-best", *SAMPLING}),
+        scores_exports=False,
+    ),
 }
 
 
@@ -63,6 +86,8 @@ def check_options(model: Path, verb: Literal["predict", "evaluate"], given: Mapp
         return
     if task not in TASKS:
         raise ExportError(f"{model}: is for the task {task}, which this version does not know")
+    if exported and verb == "evaluate" and not TASKS[task].scores_exports:
+        raise typer.BadParameter(f"{model}: an export of {TASKS[task].noun} has no figures: name its run")
     for name in named:
         tasks = [other for other, options in TASKS.items() if name in getattr(options, verb)]
         if tasks and task not in tasks:

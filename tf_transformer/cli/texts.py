@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -75,6 +76,16 @@ def writing(path: Path | None) -> Iterator[Callable[[Iterable[str]], None]]:
 def one_line(text: str) -> str:
     """An answer without line ends, so that lines out stay as many as lines in."""
     return text.replace("\r", " ").replace("\n", " ")
+
+
+def escaped(text: str) -> str:
+    """An answer that has lines on one line: a line end is written ``\\n``, and a backslash ``\\\\``."""
+    return "\\n".join(line.replace("\\", "\\\\").replace("\r", " ") for line in text.split("\n"))
+
+
+def unescaped(line: str) -> str:
+    """Undoes ``escaped``; a backslash before anything else is itself."""
+    return re.sub(r"\\([\\n])", lambda found: "\n" if found[1] == "n" else "\\", line)
 
 
 def _is_gzip(path: Path) -> bool:

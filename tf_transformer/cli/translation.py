@@ -1,14 +1,13 @@
 """Translation on the command line."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-import tensorflow as tf
 import typer
 
 from tf_transformer.build import LoadedRun, problem_of
+from tf_transformer.cli.hypotheses import hypothesis_lines
+from tf_transformer.cli.piece_rows import mask_line, piece_lines
 from tf_transformer.cli.task_face import Options, TaskFace
 from tf_transformer.cli.texts import one_line
 from tf_transformer.data.cleaning import clean
@@ -17,12 +16,9 @@ from tf_transformer.errors import counted
 from tf_transformer.evaluation import EvaluationSet, Evaluator
 from tf_transformer.evaluation.translation import TranslationEvaluator
 from tf_transformer.export.loading import ExportedModel
-from tf_transformer.presets import PAD_ID
 from tf_transformer.tasks import Hypothesis
 from tf_transformer.tasks.exported import ExportedTranslator
 from tf_transformer.text import Normalizer
-
-_WIDTH = 14
 
 
 class TranslationFace(TaskFace):
@@ -46,7 +42,7 @@ class TranslationFace(TaskFace):
             self.cut += self.task.count_cut(texts)
         self.unfinished += sum(answers[0].finished is False for answers in found)
         for text, answers in zip(texts, found, strict=True):
-            yield _shown(text, answers, options)
+            yield hypothesis_lines(text, answers, options, one_line)
 
     def _hypotheses(self, texts: list[str], options: Options) -> list[list[Hypothesis]]:
         number = options["n-best"]
@@ -107,33 +103,6 @@ class TranslationFace(TaskFace):
         )
         yield where
         for name, tokenizer, ids in sides:
-            numbers = ids[row].numpy()
-            real = numbers[numbers != PAD_ID]
-            text = tokenizer.detokenize(tf.constant(real[np.newaxis]))[0].numpy().decode(errors="replace")
-            yield f"  {name:<{_WIDTH}}{text}"
-            yield f"  {'pieces':<{_WIDTH}}{' '.join(tokenizer.tokens[number] for number in real)}"
-            yield f"  {'ids':<{_WIDTH}}{' '.join(map(str, numbers))}"
+            yield from piece_lines(name, ids[row], tokenizer.tokens, tokenizer.detokenize)
             if name == "source_ids":
-                yield f"  {'mask':<{_WIDTH}}{''.join('1' if number != PAD_ID else '.' for number in numbers)}"
-
-
-def _shown(text: str, answers: list[Hypothesis], options: Options) -> Iterator[str]:
-    if options["json"]:
-        objects = [_plain(answer) for answer in answers]
-        several = options["n-best"] > 1
-        shown = {"source": text, "answers": objects} if several else {"source": text, **objects[0]}
-        yield json.dumps(shown, ensure_ascii=False)
-        return
-    for answer in answers:
-        words = one_line(answer.text)
-        yield f"{answer.score:.4f}\t{words}" if options["scores"] else words
-
-
-def _plain(answer: Hypothesis) -> dict[str, Any]:
-    values = {
-        "text": answer.text,
-        "score": answer.score,
-        "log_probability": answer.log_probability,
-        "finished": answer.finished,
-    }
-    return {name: value for name, value in values.items() if value is not None}
+                yield mask_line(ids[row])

@@ -45,6 +45,7 @@ def clean(
     drop: Collection[str] = (),
     max_length_ratio: float = 9.0,
     labels: Collection[str] = (),
+    has_lines: bool = False,
 ) -> Corpus:
     """Normalise the texts of a corpus and drop the rows that have an empty side.
 
@@ -60,6 +61,7 @@ def clean(
         max_length_ratio: Sides whose lengths in characters differ by more than this factor are remarkable.
         labels: Columns that hold labels, which are names and no text: only white space at their ends goes,
             and nothing about them is remarkable.
+        has_lines: Whether a text may have lines, whose ends are nothing remarkable then.
 
     Returns:
         The cleaned corpus, in the order of the file.
@@ -78,7 +80,10 @@ def clean(
         name: [text.strip() for text in texts] if name in labels else _normalized(texts, normalize)
         for name, texts in corpus.columns.items()
     }
-    judge = _Judge(corpus.columns, columns, max_length_ratio, labels)
+    raw = corpus.columns
+    if has_lines:
+        raw = {name: [text.replace("\n", " ") for text in texts] for name, texts in raw.items()}
+    judge = _Judge(raw, columns, max_length_ratio, labels)
     rows: list[int] = []
     dropped: dict[str, list[int]] = {}
     noted: dict[str, list[int]] = {}

@@ -14,6 +14,7 @@ from tf_transformer.data.encoding import Column, EncodedCorpus, encode, limit, m
 from tf_transformer.data.row_plan import RowPlan
 from tf_transformer.data.sampled_plan import Ids, SampledPlan
 from tf_transformer.data.shapes import IntArray
+from tf_transformer.data.windows import WindowBatch, WindowPlan, slices_of
 
 __all__ = [
     "Batch",
@@ -24,6 +25,7 @@ __all__ = [
     "Position",
     "RowPlan",
     "SampledPlan",
+    "WindowPlan",
     "encode",
     "evaluation_batches",
     "limit",
@@ -32,8 +34,10 @@ __all__ = [
     "training_dataset",
 ]
 
-Plan = BatchPlan | SampledPlan | RowPlan
+Plan = BatchPlan | SampledPlan | RowPlan | WindowPlan
 Assemble = Callable[..., Any]
+_SPANS = ("starts", "sizes")
+"""What a batch of windows says beside its rows."""
 _AHEAD = 8
 """Batches that are made ready while the model works."""
 
@@ -91,7 +95,8 @@ def training_dataset(
 
     Args:
         encoded: The corpus that the plan was made for.
-        plan: Which rows make a batch, and what they are padded to; a `SampledPlan` also has the ids.
+        plan: Which rows make a batch, and what they are padded to; a `SampledPlan` also has the ids, and for
+            a `WindowPlan` it is windows of rows.
         assemble: Called in a graph with keywords: for each ragged column, `source` say, `source_ids`, its
             int32 ids `[batch, None]`, and `source_length`, the scalar int32 length to pad to; for any other
             column its name, the rows of the tensor. Returns what the model gets, such as `(inputs, labels)`.
@@ -114,7 +119,8 @@ def training_dataset(
 
     epochs = tf.data.Dataset.counter(first.epoch, 1)
     sampled = plan.ids if isinstance(plan, SampledPlan) else None
-    return _dataset(encoded, epochs, plan.epoch, first, assemble, sampled, augment)
+    spans = _SPANS if isinstance(plan, WindowPlan) else ()
+    return _dataset(encoded, epochs, plan.epoch, first, assemble, sampled, augment, spans)
 
 
 def columns_in(epoch: int, encoded: EncodedCorpus, plan: Plan) -> dict[str, Column]:
@@ -134,7 +140,8 @@ def batch_of(columns: Mapping[str, Column], batch: Batch, assemble: Assemble) ->
         batch: Which rows.
         assemble: As for `training_dataset`.
     """
-    chosen = {_argument(name, batch.lengths): tf.gather(columns[name], batch.rows) for name in columns}
+    spans = [getattr(batch, name) for name in _SPANS] if isinstance(batch, WindowBatch) else []
+    chosen = {_argument(name, batch.lengths): _taken(columns[name], batch.rows, *spans) for name in columns}
     return assemble(**chosen, **{f"{name}_length": length for name, length in batch.lengths.items()})
 
 
@@ -214,38 +221,44 @@ def _batch(encoded: EncodedCorpus, rows: IntArray) -> Batch:
 def _dataset(
     encoded: EncodedCorpus,
     epochs: tf.data.Dataset,
-    batches: Callable[[int], list[Batch]],
+    batches: Callable[[int], Sequence[Batch]],
     start: Position,
     assemble: Assemble,
     sampled: Callable[[int], Mapping[str, Ids]] | None = None,
     augment: Augment | None = None,
+    spans: Sequence[str] = (),
 ) -> tf.data.Dataset:
     """Gather, pad and prefetch in a graph; Python is asked once an epoch which rows go together."""
     names = tuple(encoded.lengths)
-    types = [tf.int64, tf.int64, tf.int32] + [tf.int32, tf.int64] * (len(names) if sampled else 0)
+    types = [tf.int64, tf.int64, tf.int32] + [tf.int64] * len(spans)
+    types += [tf.int32, tf.int64] * (len(names) if sampled else 0)
 
     def numbers(epoch: IntArray) -> list[np.ndarray[Any, Any]]:
         ids = [array for name in names for array in sampled(int(epoch))[name]] if sampled else []
         planned = batches(int(epoch))
         ends = np.cumsum([0] + [len(batch.rows) for batch in planned])
         lengths = [[batch.lengths[name] for name in names] for batch in planned]
-        rows = np.concatenate([np.zeros(0, np.int64), *(batch.rows for batch in planned)])
-        return [rows, ends, np.array(lengths, np.int32).reshape(len(planned), len(names)), *ids]
+        rows, *places = (
+            np.concatenate([np.zeros(0, np.int64), *(getattr(batch, name) for batch in planned)])
+            for name in ("rows", *spans)
+        )
+        return [rows, ends, np.array(lengths, np.int32).reshape(len(planned), len(names)), *places, *ids]
 
     def planned(epoch: tf.Tensor) -> tuple[tf.Tensor, ...]:
         return epoch, *tf.numpy_function(numbers, [epoch], types)
 
     def one_epoch(
-        epoch: tf.Tensor, rows: tf.Tensor, ends: tf.Tensor, lengths: tf.Tensor, *ids: tf.Tensor
+        epoch: tf.Tensor, rows: tf.Tensor, ends: tf.Tensor, lengths: tf.Tensor, *more: tf.Tensor
     ) -> tf.data.Dataset:
-        rows, ends, *known = [tf.ensure_shape(tensor, [None]) for tensor in (rows, ends, *ids)]
+        rows, ends, *known = [tf.ensure_shape(tensor, [None]) for tensor in (rows, ends, *more)]
+        places, known = known[: len(spans)], known[len(spans) :]
         lengths = tf.ensure_shape(lengths, [None, len(names)])
         columns = {**encoded.columns, **(_ragged(names, known) if sampled else {})}
         first = tf.where(epoch == start.epoch, tf.constant(start.batch, tf.int64), 0)
 
         def gather(place: tf.Tensor) -> tuple[dict[str, Column], tf.Tensor, tf.Tensor]:
-            chosen = rows[ends[place] : ends[place + 1]]
-            gathered = {_argument(name, names): tf.gather(columns[name], chosen) for name in columns}
+            chosen = [tensor[ends[place] : ends[place + 1]] for tensor in (rows, *places)]
+            gathered = {_argument(name, names): _taken(columns[name], *chosen) for name in columns}
             return gathered, lengths[place], tf.stack([epoch, place])
 
         return tf.data.Dataset.range(first, tf.shape(lengths, tf.int64)[0]).map(gather)
@@ -259,6 +272,11 @@ def _dataset(
     dataset = epochs.map(planned).prefetch(1).flat_map(one_epoch)
     dataset = dataset.map(pad, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     return dataset.prefetch(_AHEAD)
+
+
+def _taken(column: Column, rows: Any, *spans: Any) -> Column:
+    """Rows of a column, or spans of them."""
+    return slices_of(column, rows, *spans) if spans else tf.gather(column, rows)
 
 
 def _argument(name: str, ragged: Collection[str]) -> str:

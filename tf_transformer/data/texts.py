@@ -112,8 +112,8 @@ def carve_ends(corpus: Corpus, fraction: float) -> tuple[Corpus, Corpus]:
 
     Args:
         corpus: Texts.
-        fraction: Share of the characters of each text, above 0 and below 1; the cut is made behind the first
-            line end after it, or else exactly there.
+        fraction: Share of the characters of each text, above 0 and below 1; the cut is made behind the next
+            line end, or exactly there where no text would be left.
 
     Returns:
         The beginnings, and the ends.
@@ -127,7 +127,8 @@ def carve_ends(corpus: Corpus, fraction: float) -> tuple[Corpus, Corpus]:
     halves = []
     for line, text in zip(corpus.lines, corpus.columns["text"], strict=True):
         cut = round(len(text) * (1 - fraction))
-        cut = text.find("\n", cut) + 1 or cut
+        line_end = text.find("\n", cut) + 1
+        cut = line_end if line_end and not is_blank(text[line_end:]) else cut
         if is_blank(text[:cut]) or is_blank(text[cut:]):
             raise DataError(
                 f"{corpus.name}: a fraction of {fraction} of the {len(text):,} characters from line {line} "

@@ -172,10 +172,15 @@ class EvaluationWindows(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.batches)
 
+    def count(self, label: int) -> int:
+        """How many of all labels, each counted once, are this one."""
+        return int(np.count_nonzero(self.encoded.columns[_COLUMN].flat_values == label))
+
     def __getitem__(self, index: Any) -> Any:
         batch, counted = self.batches[index]
         length = int(batch.sizes.max())
-        inputs, labels = self.assemble(text_ids=slices_of(self.encoded, batch), text_length=length)
+        windows = slices_of(self.encoded.columns[_COLUMN], batch.rows, batch.starts, batch.sizes)
+        inputs, labels = self.assemble(text_ids=windows, text_length=length)
         counts = tf.range(length, dtype=tf.int64) >= tf.constant(counted)[:, None]  # [windows, L]
         return inputs, tf.where(counts, labels, 0)
 
@@ -232,11 +237,20 @@ def _runs(order: IntArray, sizes: IntArray, batch_tokens: int) -> Iterator[IntAr
         start += size
 
 
-def slices_of(encoded: EncodedCorpus, batch: WindowBatch) -> tf.RaggedTensor:
-    """The labels of windows, ragged int32 `[windows, None]`."""
-    ids = encoded.columns[_COLUMN]
-    first = tf.gather(ids.row_starts(), batch.rows) + batch.starts
-    return tf.gather(ids.flat_values, tf.ragged.range(first, first + batch.sizes))
+def slices_of(ids: tf.RaggedTensor, rows: Any, starts: Any, sizes: Any) -> tf.RaggedTensor:
+    """Slices of rows.
+
+    Args:
+        ids: Ragged `[rows, None]`.
+        rows: Which row each slice is of, integer `[slices]`.
+        starts: Where in the row it begins, int64 `[slices]`.
+        sizes: How long it is, int64 `[slices]`.
+
+    Returns:
+        Ragged `[slices, None]`.
+    """
+    first = tf.gather(ids.row_starts(), rows) + starts
+    return tf.gather(ids.flat_values, tf.ragged.range(first, first + sizes))
 
 
 def _checked(lengths: Any) -> IntArray:

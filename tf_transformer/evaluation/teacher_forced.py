@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -10,6 +11,37 @@ from tf_transformer.losses import smoothed_cross_entropy
 from tf_transformer.presets import PAD_ID
 
 Batch = tuple[dict[str, tf.Tensor], tf.Tensor]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over tokens.
+
+    Args:
+        tokens: How many there are.
+        smoothed: Their cross-entropy with label smoothing, in nats.
+        nats: Their cross-entropy without.
+        hits: How many the model finds the likeliest.
+    """
+
+    tokens: int
+    smoothed: float
+    nats: float
+    hits: int
+
+    def figures(self) -> dict[str, float]:
+        """``loss``, ``perplexity`` and ``accuracy``."""
+        return {
+            "loss": self.smoothed / self.tokens,
+            "perplexity": perplexity(self.nats / self.tokens),
+            "accuracy": self.hits / self.tokens,
+        }
+
+
+def perplexity(nats: float) -> float:
+    """The perplexity of so many nats a token."""
+    # Beyond e^700 a float overflows; such a perplexity says no more than "infinite".
+    return math.exp(min(nats, 700.0))
 
 
 class TeacherForced:
@@ -28,6 +60,14 @@ class TeacherForced:
 
     def __call__(self, batches: Iterable[Batch]) -> dict[str, float]:
         """Figures over all real tokens of ``batches``: ``loss``, ``perplexity`` and ``accuracy``."""
+        return self.totals(batches).figures()
+
+    def totals(self, batches: Iterable[Batch]) -> Totals:
+        """The sums over all real tokens of ``batches``.
+
+        Raises:
+            ValueError: When there are none.
+        """
         totals = [0.0, 0.0, 0.0, 0.0]
         for inputs, labels in batches:
             sums = self._sums(inputs, labels).numpy()
@@ -35,9 +75,7 @@ class TeacherForced:
         tokens, smoothed, plain, hits = totals
         if tokens == 0:
             raise ValueError("The batches to evaluate must hold at least one real token. Received: none")
-        # Beyond e^700 a float overflows; such a perplexity says no more than "infinite".
-        perplexity = math.exp(min(plain / tokens, 700.0))
-        return {"loss": smoothed / tokens, "perplexity": perplexity, "accuracy": hits / tokens}
+        return Totals(int(tokens), smoothed, plain, int(hits))
 
     def _batch_sums(self, inputs: dict[str, tf.Tensor], labels: tf.Tensor) -> tf.Tensor:
         logits = self.model(inputs, training=False)

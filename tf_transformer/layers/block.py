@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import keras
+from keras import ops
 
 from tf_transformer.layers.arguments import (
     check_choice,
@@ -171,7 +172,9 @@ class Stack(Block):
         """The blocks of a built stack; where it shares its layers, the one that stands at every depth."""
         return list(self._blocks)
 
-    def _make_blocks(self, block: type[Block]) -> list[Any]:
+    def _make_blocks(self, block: type[Block], inputs_shape: Any) -> list[Any]:
+        num_heads, num_groups = self.settings.num_heads, self.settings.num_key_value_heads
+        self._key_value_shape = num_groups or num_heads, int(inputs_shape[-1]) // num_heads
         names = [f"block_{index}" for index in range(1 if self.share_layers else self.num_layers)]
         settings = [replace(self.settings, seed=child_seed(self.settings.seed, name)) for name in names]
         return [
@@ -182,6 +185,15 @@ class Stack(Block):
     def _at_each_depth(self, parts: list[Any]) -> list[Any]:
         """What belongs to the blocks, repeated where one block stands at every depth."""
         return parts * (self.num_layers // len(parts))
+
+    def empty_cache(self, batch_size: int | Tensor, num_hypotheses: int | Tensor) -> list[dict[str, Tensor]]:
+        """At each depth the keys and values `[B, K, G, 0, d]` of no position at all."""
+        num_groups, head_dim = self._key_value_shape
+        shape = (batch_size, num_hypotheses, num_groups, 0, head_dim)
+        return [
+            {role: ops.zeros(shape, self.compute_dtype) for role in ("key", "value")}
+            for _ in range(self.num_layers)
+        ]
 
     def _finish(self, states: Tensor) -> Tensor:
         return states if self.final_norm is None else self.final_norm(states)

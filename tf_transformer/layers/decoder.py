@@ -140,9 +140,7 @@ class Decoder(Stack):
     """
 
     def build(self, inputs_shape: Any, memory_shape: Any) -> None:
-        num_heads, num_groups = self.settings.num_heads, self.settings.num_key_value_heads
-        self._key_value_shape = num_groups or num_heads, int(inputs_shape[-1]) // num_heads
-        self._blocks = self._make_blocks(DecoderBlock)
+        self._blocks = self._make_blocks(DecoderBlock, inputs_shape)
         for block in self._blocks:
             block.build(inputs_shape, memory_shape)
         if self.final_norm is not None:
@@ -194,15 +192,6 @@ class Decoder(Stack):
             all_weights.append(weights)
             new_cache.append(block_cache)
         return self._finish(states), all_weights, new_cache
-
-    def empty_cache(self, batch_size: int | Tensor, num_hypotheses: int | Tensor) -> list[dict[str, Tensor]]:
-        """At each depth the keys and values `[B, K, G, 0, d]` of no position at all."""
-        num_groups, head_dim = self._key_value_shape
-        shape = (batch_size, num_hypotheses, num_groups, 0, head_dim)
-        return [
-            {role: ops.zeros(shape, self.compute_dtype) for role in ("key", "value")}
-            for _ in range(self.num_layers)
-        ]
 
 
 def _decoder_masks(

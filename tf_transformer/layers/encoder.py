@@ -1,4 +1,7 @@
-"""The encoder: self-attention and feed-forward, block upon block."""
+"""The encoder: self-attention and feed-forward, block upon block.
+
+Under a causal mask, and with a cache, it is a decoder that has nothing to cross-attend to.
+"""
 
 from typing import Any
 
@@ -52,12 +55,30 @@ class EncoderBlock(Block):
         mask = None if attention_mask is None else expand_mask(attention_mask)
         return self.forward(inputs, mask, training)[0]
 
-    def forward(self, inputs: Tensor, mask: Tensor | None, training: bool | None) -> tuple[Tensor, Tensor]:
-        """The block's outputs `[B, S, D]`, and its attention weights `[B, H, S, S]` for who wants them."""
+    def forward(
+        self,
+        inputs: Tensor,
+        mask: Tensor | None,
+        training: bool | None,
+        cache: dict[str, Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """One block over whole sequences, or over the next positions of sequences that a cache begins.
+
+        Args:
+            inputs: Tensor `[..., T, D]`.
+            mask: Boolean tensor broadcastable to `[..., H, T, t + T]`, or None.
+            training: Whether to drop out.
+            cache: `key` and `value`, each `[..., G, t, d]`, of the positions before; None for t = 0.
+
+        Returns:
+            Outputs shaped like `inputs`, the attention weights `[..., H, T, t + T]`, and all keys and values.
+        """
         outer = self._self_attention
-        attended, weights, _ = outer.layer.attend_self(outer.enter(inputs), mask, training=training)
+        attended, weights, cache = outer.layer.attend_self(
+            outer.enter(inputs), mask, cache, training=training
+        )
         states = outer.leave(inputs, attended, training=training)
-        return self._network(states, training=training), weights
+        return self._network(states, training=training), weights, cache
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -84,7 +105,7 @@ class Encoder(Stack):
     """
 
     def build(self, inputs_shape: Any) -> None:
-        self._blocks = self._make_blocks(EncoderBlock)
+        self._blocks = self._make_blocks(EncoderBlock, inputs_shape)
         for block in self._blocks:
             block.build(inputs_shape)
         if self.final_norm is not None:
@@ -97,11 +118,17 @@ class Encoder(Stack):
         return self.forward(inputs, mask, training)[0]
 
     def forward(
-        self, inputs: Tensor, mask: Tensor | None, training: bool | None
-    ) -> tuple[Tensor, list[Tensor]]:
-        """The stack's outputs `[B, S, D]`, and each block's attention weights `[B, H, S, S]`."""
-        states, all_weights = inputs, []
-        for block in self._at_each_depth(self._blocks):
-            states, weights = block.forward(states, mask, training)
+        self,
+        inputs: Tensor,
+        mask: Tensor | None,
+        training: bool | None,
+        cache: list[dict[str, Tensor]] | None = None,
+    ) -> tuple[Tensor, list[Tensor], list[dict[str, Tensor]]]:
+        """All blocks over whole sequences, or over the next positions of some; see `EncoderBlock`."""
+        states, all_weights, new_cache = inputs, [], []
+        for index, block in enumerate(self._at_each_depth(self._blocks)):
+            before = None if cache is None else cache[index]
+            states, weights, block_cache = block.forward(states, mask, training, before)
             all_weights.append(weights)
-        return self._finish(states), all_weights
+            new_cache.append(block_cache)
+        return self._finish(states), all_weights, new_cache

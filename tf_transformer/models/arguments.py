@@ -1,4 +1,4 @@
-"""Checks of what a Transformer is constructed and called with."""
+"""Checks of what models are constructed and called with."""
 
 from typing import Any
 
@@ -56,10 +56,21 @@ def chosen_ties(tie_embeddings: str | None, shared: bool, widths: tuple[int, int
 
 def two_sides(inputs: Any) -> tuple[Tensor, Tensor]:
     """Source and target ids out of a model's inputs."""
-    if not isinstance(inputs, dict) or not {"source_ids", "target_ids"} <= set(inputs):
+    source, target = _named(inputs, "source_ids", "target_ids")
+    return source, target
+
+
+def one_side(inputs: Any, name: str) -> Tensor:
+    """The only ids of a model's inputs."""
+    return _named(inputs, name)[0]
+
+
+def _named(inputs: Any, *names: str) -> list[Tensor]:
+    if not isinstance(inputs, dict) or not set(names) <= set(inputs):
         received = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
-        raise ValueError(f"Inputs must be a dict with `source_ids` and `target_ids`. Received: {received}")
-    return inputs["source_ids"], inputs["target_ids"]
+        wanted = " and ".join(f"`{name}`" for name in names)
+        raise ValueError(f"Inputs must be a dict with {wanted}. Received: {received}")
+    return [inputs[name] for name in names]
 
 
 def padded_ids(name: str, ids: Any, vocabulary_size: int) -> Tensor:

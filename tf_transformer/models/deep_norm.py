@@ -25,3 +25,17 @@ def deep_norm(num_encoder_layers: int, num_decoder_layers: int) -> tuple[dict[st
     size, depth = num_encoder_layers**4 * num_decoder_layers, num_decoder_layers
     encoder = {"residual_scale": 0.81 * size**0.0625, "initial_gain": 0.87 * size**-0.0625}
     return encoder, {"residual_scale": (3 * depth) ** 0.25, "initial_gain": (12 * depth) ** -0.25}
+
+
+def deep_norm_alone(num_layers: int) -> dict[str, Any]:
+    """The constants of DeepNorm for N layers without cross-attention, an encoder or a decoder by itself.
+
+    Figure 2 of the same paper: alpha = (2 N)^(1/4), beta = (8 N)^(-1/4).
+
+    Args:
+        num_layers: N.
+
+    Returns:
+        `residual_scale` and `initial_gain` for `Encoder`.
+    """
+    return {"residual_scale": (2 * num_layers) ** 0.25, "initial_gain": (8 * num_layers) ** -0.25}

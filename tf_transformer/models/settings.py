@@ -1,4 +1,4 @@
-"""What a Transformer is made of, checked once: its sizes and variants, and what each side gets of them."""
+"""What models of ids are made of, checked once: their sizes and variants, and what each part gets of them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,34 +8,25 @@ from tf_transformer.layers.arguments import check_choice
 from tf_transformer.layers.attention_positions import MAX_DISTANCE
 from tf_transformer.layers.residual import NORM_KINDS
 from tf_transformer.models.arguments import chosen_ties, vocabulary_sizes
-from tf_transformer.models.deep_norm import deep_norm
+from tf_transformer.models.deep_norm import deep_norm, deep_norm_alone
 from tf_transformer.ops.positions import POSITION_KINDS
 
 _SIZES = ("num_layers", "hidden_dim", "intermediate_dim", "num_heads")
-_LEAST = {"num_key_value_heads": 1, **{f"decoder_{size}": 1 for size in _SIZES}, "max_length": 1, "seed": 0}
-"""Whole numbers that may be left out, and how small they may be."""
-_OF_BOTH_STACKS = (
+_OF_A_STACK = (
     *("num_key_value_heads", "share_layers", "dropout", "attention_dropout", "activation_dropout"),
     *("activation", "norm_kind", "positions", "max_distance", "epsilon"),
 )
 
 
-@dataclass(frozen=True)
-class TransformerSettings:
-    """The arguments of `Transformer`, which explains them, as plain values; made by `checked`."""
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """The arguments that all models of ids have, as plain values; `Transformer` explains them."""
 
-    vocabulary_size: int | None
-    source_vocabulary_size: int | None
-    target_vocabulary_size: int | None
     num_layers: int
     hidden_dim: int
     intermediate_dim: int
     num_heads: int
     num_key_value_heads: int | None = None
-    decoder_num_layers: int | None = None
-    decoder_hidden_dim: int | None = None
-    decoder_intermediate_dim: int | None = None
-    decoder_num_heads: int | None = None
     share_layers: bool = False
     dropout: float = 0.1
     attention_dropout: float = 0.0
@@ -47,34 +38,87 @@ class TransformerSettings:
     positions: str = "sinusoidal"
     max_length: int | None = None
     max_distance: int = MAX_DISTANCE
-    tie_embeddings: str | None = None
     epsilon: float = 1e-5
     seed: int | None = None
 
-    @classmethod
-    def checked(cls, **given: Any) -> "TransformerSettings":
-        """The settings that arguments mean.
-
-        Raises:
-            TypeError: If a size is no whole number.
-            ValueError: If a value is out of range, or two contradict each other.
-        """
-        names = ("vocabulary_size", "source_vocabulary_size", "target_vocabulary_size")
-        source, target = vocabulary_sizes(*(given[name] for name in names))
-        shared = given["vocabulary_size"] is not None
-        given |= dict(zip(names, (source, None, None) if shared else (None, source, target), strict=True))
+    def __post_init__(self) -> None:
         for name in (*_SIZES, "max_distance"):
-            given[name] = whole_number(name, given[name], 1)
-        for name, least in _LEAST.items():
-            if given[name] is not None:
-                given[name] = whole_number(name, given[name], least)
-        given["epsilon"] = finite_number("epsilon", given["epsilon"], 0.0)
-        check_choice(("post", "pre", "deep"), norm=given["norm"])
-        check_choice(NORM_KINDS, norm_kind=given["norm_kind"])
-        check_choice(POSITION_KINDS, positions=given["positions"])
-        widths = given["hidden_dim"], given["decoder_hidden_dim"] or given["hidden_dim"]
-        given["tie_embeddings"] = chosen_ties(given["tie_embeddings"], shared, widths)
-        return cls(**given)
+            self._set(name, whole_number(name, getattr(self, name), 1))
+        for name, least in (("num_key_value_heads", 1), ("max_length", 1), ("seed", 0)):
+            self._set_if_given(name, least)
+        self._set("epsilon", finite_number("epsilon", self.epsilon, 0.0))
+        check_choice(("post", "pre", "deep"), norm=self.norm)
+        check_choice(NORM_KINDS, norm_kind=self.norm_kind)
+        check_choice(POSITION_KINDS, positions=self.positions)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _set_if_given(self, name: str, least: int) -> None:
+        value = getattr(self, name)
+        if value is not None:
+            self._set(name, whole_number(name, value, least))
+
+    def position_keywords(self) -> dict[str, Any]:
+        """What `PositionalEncoding` gets, but for its name and seed."""
+        return {
+            "kind": self.positions,
+            "max_length": self.max_length,
+            "dropout": self.dropout,
+            "norm_kind": self.norm_kind if self.embedding_norm else None,
+            "epsilon": self.epsilon,
+        }
+
+    def stack_of(self, **sizes: int) -> dict[str, Any]:
+        """What a stack of such sizes gets, but for its name, its seed and the constants of DeepNorm."""
+        both: dict[str, Any] = {name: getattr(self, name) for name in _OF_A_STACK}
+        return both | {"norm": "post" if self.norm == "deep" else self.norm} | sizes
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModelSettings(ModelSettings):
+    """The arguments of `LanguageModel`, as plain values."""
+
+    vocabulary_size: int
+    norm: str = "pre"
+    tie_embeddings: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("vocabulary_size", whole_number("vocabulary_size", self.vocabulary_size, 1))
+        if not isinstance(self.tie_embeddings, bool):
+            raise TypeError(f"`tie_embeddings` must be True or False. Received: {self.tie_embeddings!r}")
+
+    def stack_keywords(self) -> dict[str, Any]:
+        """What the stack gets, but for its name and seed."""
+        sizes = {name: getattr(self, name) for name in ("num_layers", "num_heads", "intermediate_dim")}
+        return self.stack_of(**sizes) | (deep_norm_alone(self.num_layers) if self.norm == "deep" else {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerSettings(ModelSettings):
+    """The arguments of `Transformer`, which explains them, as plain values."""
+
+    vocabulary_size: int | None = None
+    source_vocabulary_size: int | None = None
+    target_vocabulary_size: int | None = None
+    decoder_num_layers: int | None = None
+    decoder_hidden_dim: int | None = None
+    decoder_intermediate_dim: int | None = None
+    decoder_num_heads: int | None = None
+    tie_embeddings: str | None = None
+
+    def __post_init__(self) -> None:
+        source, target = self.sizes
+        shared = self.vocabulary_size is not None
+        self._set("vocabulary_size", source if shared else None)
+        self._set("source_vocabulary_size", None if shared else source)
+        self._set("target_vocabulary_size", None if shared else target)
+        super().__post_init__()
+        for size in _SIZES:
+            self._set_if_given(f"decoder_{size}", 1)
+        widths = self.hidden_dim, self.of_decoder("hidden_dim")
+        self._set("tie_embeddings", chosen_ties(self.tie_embeddings, shared, widths))
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -89,23 +133,11 @@ class TransformerSettings:
         shared: int = getattr(self, size)
         return own or shared
 
-    def position_keywords(self) -> dict[str, Any]:
-        """What `PositionalEncoding` gets on either side, but for its name and seed."""
-        return {
-            "kind": self.positions,
-            "max_length": self.max_length,
-            "dropout": self.dropout,
-            "norm_kind": self.norm_kind if self.embedding_norm else None,
-            "epsilon": self.epsilon,
-        }
-
     def stack_keywords(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What `Encoder` and `Decoder` get, but for their names and seeds."""
-        both: dict[str, Any] = {name: getattr(self, name) for name in _OF_BOTH_STACKS}
-        both["norm"] = "post" if self.norm == "deep" else self.norm
         inner = ("num_layers", "num_heads", "intermediate_dim")
-        encoder = both | {size: getattr(self, size) for size in inner}
-        decoder = both | {size: self.of_decoder(size) for size in inner}
+        encoder = self.stack_of(**{size: getattr(self, size) for size in inner})
+        decoder = self.stack_of(**{size: self.of_decoder(size) for size in inner})
         if self.norm == "deep":
             scales = deep_norm(encoder["num_layers"], decoder["num_layers"])
             return encoder | scales[0], decoder | scales[1]

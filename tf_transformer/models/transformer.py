@@ -1,29 +1,24 @@
 """The encoder-decoder Transformer: one forward path for training, decoding and looking inside."""
 
-from dataclasses import asdict
 from typing import Any
 
 import keras
 from keras import ops
 
-from tf_transformer.layers.arguments import child_seed
 from tf_transformer.layers.attention_positions import MAX_DISTANCE
 from tf_transformer.layers.decoder import Decoder
-from tf_transformer.layers.embedding import TokenEmbedding
 from tf_transformer.layers.encoder import Encoder
-from tf_transformer.layers.positional_encoding import PositionalEncoding
 from tf_transformer.models.arguments import padded_ids, two_sides
+from tf_transformer.models.sequence_model import SequenceModel
 from tf_transformer.models.settings import TransformerSettings
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.checks import check_same_sizes
-from tf_transformer.ops.consistency import consistent_cross_entropy
 from tf_transformer.ops.masks import causal_mask, padding_mask
-from tf_transformer.ops.projected_cross_entropy import projected_cross_entropy
 from tf_transformer.presets import PAD_ID
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
-class Transformer(keras.Model):
+class Transformer(SequenceModel):
     """The Transformer of "Attention Is All You Need" (Vaswani et al., 2017), from token ids to logits.
 
     `call` is `decode(target_ids, encode(source_ids))`. A search encodes once, calls `start_cache`, and then
@@ -85,6 +80,7 @@ class Transformer(keras.Model):
         (1, 3, 11)
     """
 
+    settings: TransformerSettings
     COUNTS = ("target_tokens", "source_tokens", "target_positions", "source_positions")
 
     def __init__(
@@ -120,8 +116,7 @@ class Transformer(keras.Model):
         name: str = "transformer",
         **kwargs: Any,
     ) -> None:
-        super().__init__(name=name, **kwargs)
-        self.settings = settings = TransformerSettings.checked(
+        settings = TransformerSettings(
             vocabulary_size=vocabulary_size,
             source_vocabulary_size=source_vocabulary_size,
             target_vocabulary_size=target_vocabulary_size,
@@ -149,8 +144,8 @@ class Transformer(keras.Model):
             epsilon=epsilon,
             seed=seed,
         )
+        super().__init__(settings, name=name, **kwargs)
         self.source_vocabulary_size, self.target_vocabulary_size = settings.sizes
-        self.max_length = settings.max_length
         self._decoder_dim = settings.of_decoder("hidden_dim")
         self._make_embeddings()
         self._make_stacks()
@@ -167,21 +162,13 @@ class Transformer(keras.Model):
             self.output_embedding = self.target_embedding
             if tied == "none":
                 self.output_embedding = self._embedding("output_embedding", sizes[1], self._decoder_dim)
-        keywords = self.settings.position_keywords()
-        self.source_positions = PositionalEncoding(**keywords, **self._own("source_positions"))
-        self.target_positions = PositionalEncoding(**keywords, **self._own("target_positions"))
-
-    def _embedding(self, name: str, vocabulary_size: int, width: int) -> TokenEmbedding:
-        return TokenEmbedding(vocabulary_size, width, **self._own(name))
+        self.source_positions = self._positions("source_positions")
+        self.target_positions = self._positions("target_positions")
 
     def _make_stacks(self) -> None:
         encoder, decoder = self.settings.stack_keywords()
         self.encoder = Encoder(**encoder, **self._own("encoder"))
         self.decoder = Decoder(**decoder, **self._own("decoder"))
-
-    def _own(self, name: str) -> dict[str, Any]:
-        """What each part has for itself."""
-        return {"seed": child_seed(self.settings.seed, name), "dtype": self.dtype_policy, "name": name}
 
     def build(self, input_shape: Any = None) -> None:
         if self.built:
@@ -194,9 +181,6 @@ class Transformer(keras.Model):
         self.target_positions.build(target_shape)
         self.encoder.build(source_shape)
         self.decoder.build(target_shape, source_shape)
-
-    def get_build_config(self) -> None:
-        """Nothing: the constructor builds."""
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
         source_ids, target_ids = two_sides(inputs)
@@ -218,7 +202,7 @@ class Transformer(keras.Model):
         source_ids = padded_ids("source_ids", source_ids, self.source_vocabulary_size)
         states = self.source_positions(self.source_embedding(source_ids), training=training)
         mask = padding_mask(source_ids)
-        states, weights = self.encoder.forward(states, mask, training)
+        states, weights, _ = self.encoder.forward(states, mask, training)
         return {"states": states, "mask": mask}, weights
 
     def decode(self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None = False) -> Tensor:
@@ -253,39 +237,10 @@ class Transformer(keras.Model):
             "source_positions": ops.size(source_ids),
         }
 
-    def training_loss(
-        self,
-        inputs: dict[str, Tensor],
-        labels: Tensor,
-        label_smoothing: float = 0.0,
-        training: bool | None = None,
-        r_drop: float | None = None,
-        chunk: int | None = None,
-    ) -> Tensor:
-        """The sum of `smoothed_cross_entropy(labels, self(inputs))` at less cost, for a training step.
-
-        Args:
-            inputs: As for `call`.
-            labels: Integer tensor `[B, T]`, 0 where a position does not count.
-            label_smoothing: Share of the target that is spread over all tokens but padding.
-            training: Whether to drop out.
-            r_drop: Weight of R-Drop's disagreement between two passes, the second one beside the first in a
-                batch of twice the size (see `consistent_cross_entropy`); None for one pass without it.
-            chunk: Positions whose logits are in memory at a time (see `projected_loss`); None for all.
-
-        Returns:
-            The cross-entropy of all labels in nats, a float32 scalar; with `r_drop` the mean of both passes',
-            and their disagreement.
-        """
-        if r_drop is not None:
-            inputs = {name: ops.concatenate([ids, ids]) for name, ids in inputs.items()}
+    def _scored_states(self, inputs: dict[str, Tensor], training: bool | None) -> tuple[Tensor, Tensor]:
         source_ids, target_ids = two_sides(inputs)
         states, _ = self._decode(target_ids, self.encode(source_ids, training), training)
-        table = self.output_embedding.table
-        how: dict[str, Any] = {"label_smoothing": label_smoothing, "ignore_id": PAD_ID, "chunk": chunk}
-        if r_drop is not None:
-            return consistent_cross_entropy(labels, states, table, r_drop, **how)
-        return projected_cross_entropy(labels, states, table, **how)
+        return states, self.output_embedding.table
 
     def _decode(
         self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None
@@ -368,6 +323,3 @@ class Transformer(keras.Model):
             "decoder": [block["self"] for block in weights],
             "cross": [block["cross"] for block in weights],
         }
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), **asdict(self.settings)}

@@ -31,17 +31,18 @@ def length_mask(lengths: Tensor, size: int | Tensor) -> Tensor:
     return ops.less(ops.arange(size)[None, :], ops.cast(lengths, "int32")[:, None])[:, None, None, :]
 
 
-def causal_mask(length: int | Tensor) -> Tensor:
+def causal_mask(length: int | Tensor, past: int | Tensor = 0) -> Tensor:
     """Lets each position attend to itself and to what came before it.
 
     Args:
         length: The number T of positions, an integer or an integer scalar tensor.
+        past: The number t of positions before them, which are keys alone; likewise.
 
     Returns:
-        Boolean tensor `[1, 1, T, T]`, True where the key is not later than the query.
+        Boolean tensor `[1, 1, T, t + T]`, True where the key is not later than the query.
     """
-    positions = ops.arange(length)
-    return ops.greater_equal(positions[:, None], positions[None, :])[None, None, :, :]
+    queries, keys = past + ops.arange(length), ops.arange(past + length)
+    return ops.greater_equal(queries[:, None], keys[None, :])[None, None, :, :]
 
 
 def expand_mask(mask: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from tf_transformer.recipe.base import Evaluation, FileRecord, Recipe
 from tf_transformer.recipe.changes import Change, Changes, compare_recipes
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.digest import recipe_digest
+from tf_transformer.recipe.generate import GenerateRecipe
 from tf_transformer.recipe.model_section import Model
 from tf_transformer.recipe.overrides import short_overrides
 from tf_transformer.recipe.reader import load_recipe
@@ -40,6 +41,7 @@ __all__ = [
     "Evaluation",
     "Exponential",
     "FileRecord",
+    "GenerateRecipe",
     "InverseSqrt",
     "Linear",
     "Model",

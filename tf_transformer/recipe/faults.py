@@ -103,7 +103,9 @@ def _unknown(path: Path, forms: frozenset[str], received: Any, schema: type[Reci
 
 
 def _tasks_with(path: Path, schema: type[Recipe]) -> list[str]:
-    """The other tasks that have such a key."""
+    """The other tasks that have such a key; none where this one has it too, in another form."""
+    if schema_path(path, schema) in {key.path for key in schema_keys(schema)}:
+        return []
     others = ((task, other) for task, other in RECIPES.items() if other is not schema)
     return [
         task for task, other in others if schema_path(path, other) in {key.path for key in schema_keys(other)}

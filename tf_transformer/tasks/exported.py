@@ -47,3 +47,19 @@ class ExportedTranslator:
     def normalize(self, texts: Sequence[str]) -> list[str]:
         """Texts, references say, as the model's own text is normalised."""
         return self.normalizer.normalize_texts(list(texts))
+
+
+class ExportedGenerator:
+    """Goes on from texts by a SavedModel; its options and its seed were fixed when it was exported.
+
+    Args:
+        rows: Runs a signature on texts.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+
+    def samples(self, prompts: Sequence[str]) -> list[list[Hypothesis]]:
+        """The continuation of each prompt, in a list of one."""
+        answers = self.rows("serving_default", prompts, ("text", "score", "log_probability"))
+        return [[Hypothesis(text, score, logp, None)] for text, score, logp in answers]

@@ -37,7 +37,8 @@ def translation_trial(task: Any, samples: Sequence[str]) -> Trial:
     return Trial(calls, {"sentences": len(texts), "alone": len(alone)})
 
 
-def _close(score: float, other: float) -> bool:
+def close(score: float, other: float) -> bool:
+    """Whether two scores are the same but for rounding."""
     # Equal infinities, the scores of places without a hypothesis, have no difference.
     return score == other or abs(score - other) <= SCORE_TOLERANCE * max(1.0, abs(other))
 
@@ -45,8 +46,8 @@ def _close(score: float, other: float) -> bool:
 def _compare(text: str, expected: Sequence[Hypothesis], found: str, score: float) -> None:
     """The best answer must be the run's; of two that tie within rounding, either is."""
     best = expected[0]
-    equals = [hypothesis.text == found and _close(score, hypothesis.score) for hypothesis in expected]
-    if not any(equals) or not _close(score, best.score):
+    equals = [hypothesis.text == found and close(score, hypothesis.score) for hypothesis in expected]
+    if not any(equals) or not close(score, best.score):
         raise ExportError(
             f"the exported model answers differently, so it was not kept: {text!r} gives "
             f"{best.text!r} ({best.score:.4f}) in the run and {found!r} ({score:.4f}) in the export"
@@ -55,7 +56,7 @@ def _compare(text: str, expected: Sequence[Hypothesis], found: str, score: float
 
 def _compare_scores(text: str, expected: Sequence[Hypothesis], scores: Sequence[float]) -> None:
     for rank, (hypothesis, score) in enumerate(zip(expected, scores, strict=True), start=1):
-        if not _close(score, hypothesis.score):
+        if not close(score, hypothesis.score):
             raise ExportError(
                 f"the exported model scores differently, so it was not kept: {text!r} has "
                 f"{hypothesis.score:.4f} at rank {rank} in the run and {score:.4f} in the export"
