@@ -107,3 +107,35 @@ def test_a_moving_average_may_begin_and_end_midway(
     for path, weight in raw_weights(begun).items():
         expected = without.weights[path] * (17 / 26) + weight * (9 / 26)
         np.testing.assert_allclose(begun.weights[path], expected, atol=1e-7)
+
+
+PLATEAU = (
+    "training.validate_every=2",
+    "training.steps=16",
+    "training.schedule={name: reduce_on_plateau, peak: 0.002, warmup_steps: 3, patience: 1, rise: 1.25}",
+    "training.early_stopping={metric: loss, patience: 9}",
+)
+
+
+def test_a_rate_that_follows_validation_continues_bit_by_bit(
+    reversal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    given = [setting for setting in SMALL if "schedule" not in setting]
+    assert trainings.start(reversal, whole, *given, *PLATEAU) == 0
+    after_update(monkeypatch, 11, crash)
+    with pytest.raises(Crash):
+        trainings.start(reversal, run, *given, *PLATEAU)
+    assert trainings.start(reversal, run, *given, *PLATEAU) == 0
+    demand_equal(run, whole, "step-00000016")
+    losses = [row["val_loss"] for row in metrics(whole)]
+    rates = [row["learning_rate"] for row in metrics(whole)]
+    # The rate of an update is the one that the validation before it left.
+    factor, best = 1.0, losses[0]
+    for row, (loss, rate) in enumerate(zip(losses, rates, strict=True)):
+        assert rate == pytest.approx(0.002 * factor * min(1.0, 2 * (row + 1) / 3), rel=1e-5)
+        if row:
+            factor = min(1.25 * factor, 4.0) if loss < best else 0.5 * factor
+        best = min(best, loss)
+    kinds = {line["event"] for line in trainings.events(whole)}
+    assert kinds >= {"rate raised"}

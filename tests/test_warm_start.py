@@ -8,7 +8,9 @@ from typing import Any
 import keras_nlp
 import numpy as np
 import pytest
+import trainings
 
+from tf_transformer.checkpoints import CheckpointStore
 from tf_transformer.errors import DataError
 from tf_transformer.layers import Encoder, PositionalEncoding, TokenEmbedding
 from tf_transformer.warm_start import initialize_encoder
@@ -177,3 +179,36 @@ def test_what_is_no_preset_is_refused(bert: tuple[Any, Path], tmp_path: Path) ->
     settings["config"]["hidden_dim"] = 9
     config.write_text(json.dumps(settings))
     refused(r"model\.weights\.h5: does not fit BertBackbone as config\.json says: ")
+
+
+def test_a_training_begins_with_a_preset_and_does_not_take_it_again(
+    reversal: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
+    backbone = keras_nlp.models.RobertaBackbone(vocabulary_size=5, **sizes, max_sequence_length=7)
+    for weight in backbone.weights:
+        weight.assign(RNG.normal(size=weight.shape) * 0.3)
+    backbone.save_to_preset(str(tmp_path / "preset"))
+    settings = (
+        *(f"model.{name}={size}" for name, size in sizes.items()),
+        "model.norm=post",
+        "model.activation=gelu",
+        f"model.initialize_encoder_from={tmp_path / 'preset'}",
+        "training.precision=float32",
+        "training.schedule={name: constant, peak: 0.001}",
+        "training.validate_every=9",
+        "decoding.beam=1",
+    )
+    run = tmp_path / "run"
+    assert trainings.start(reversal, run, *settings, "training.steps=1", quiet=False) == 0
+    told = capsys.readouterr().err
+    assert "32 weights taken from the preset, 1 fresh" in told
+    assert "1 weight of the preset left, another shape, and no pieces to match rows by" in told
+    assert "3 weights of the preset left, there is no such weight here" in told
+    weights = CheckpointStore(run / "checkpoints").read("step-00000001").weights
+    theirs = backbone.get_layer("transformer_layer_1").weights[0].numpy().reshape(16, 16)
+    ours = weights["transformer/encoder/block_1/self_attention/attention/query_kernel"]
+    # One update of Adam moves a weight by the rate at most.
+    assert 0 < np.abs(ours - theirs).max() < 0.0011
+    assert trainings.start(reversal, run, *settings, "training.steps=2", quiet=False) == 0
+    assert "taken from the preset" not in capsys.readouterr().err

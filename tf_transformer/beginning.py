@@ -77,14 +77,14 @@ def begin(
         TextError: When the run's tokenizer is missing or damaged.
     """
     if not folder.exists():
-        return Beginning(folder, store, _with_precision(recipe, say))
+        return Beginning(folder, store, with_precision(recipe, say))
     folder.check_format()
     store.recover()
     checkpoint, damaged = store.newest()
     if checkpoint is None:
         # Nothing was trained yet, so nothing binds.
         _refuse_lost_checkpoints(folder)
-        return Beginning(folder, store, _with_precision(recipe, say))
+        return Beginning(folder, store, with_precision(recipe, say))
     try:
         TrainingState().restore(checkpoint.state)
     except ValueError as error:
@@ -149,7 +149,8 @@ def _refuse_lost_checkpoints(folder: RunFolder) -> None:
     )
 
 
-def _with_precision(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
+def with_precision(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
+    """The recipe with its precision chosen, where it leaves that to the machine; says what and why."""
     if recipe.training.precision != "auto":
         return recipe
     choice = choose_precision()

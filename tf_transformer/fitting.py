@@ -18,6 +18,7 @@ from tf_transformer.callbacks.checkpointing import (
     training_variables,
 )
 from tf_transformer.callbacks.health import DivergenceError, Health, HealthRules
+from tf_transformer.callbacks.plateau import Plateau, PlateauRules
 from tf_transformer.callbacks.records import Records
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.tensorboard import TensorBoardEvents
@@ -108,7 +109,9 @@ class Fitting:
             variable.assign(checkpoint.training[path])
         self.state.restore(checkpoint.state)
         self.folder.truncate_metrics(self.state.step)
-        self.terminal.say(f"continuing at update {self.state.step:,} ({where})")
+        factor = float(self.model.rate_factor)
+        times = f", the learning rate times {factor:g}" if factor != 1.0 else ""
+        self.terminal.say(f"continuing at update {self.state.step:,}{times} ({where})")
 
     def reset(self, names: Collection[Reset]) -> None:
         """Begins some things anew while the weights go on."""
@@ -208,6 +211,7 @@ class Fitting:
             self._health(),
             Advance(self.state, self.plan.num_batches, limits, interruption),
             self._validation(events),
+            *self._plateau(),
             Checkpointing(
                 self.state,
                 self.store,
@@ -221,6 +225,20 @@ class Fitting:
         ]
         # One call of `fit`, without end: the callbacks stop it. Keras' epochs have no part in it.
         self.model.fit(dataset, epochs=1, verbose=0, shuffle=False, callbacks=callbacks)
+
+    def _plateau(self) -> list[Plateau]:
+        """What changes the rate by validations, where the recipe asks for it."""
+        schedule = self.problem.recipe.training.schedule
+        if schedule.name != "reduce_on_plateau":
+            return []
+        rules = PlateauRules(
+            factor=schedule.factor,
+            patience=schedule.patience,
+            lowest=schedule.lowest,
+            rise=schedule.rise,
+            highest=schedule.highest,
+        )
+        return [Plateau(self.state, rules, self._event)]
 
     def _ranked(self, steps: list[int]) -> list[int]:
         return self.problem.measure.ranked(steps, self.folder.metrics())

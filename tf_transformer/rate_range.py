@@ -1,7 +1,7 @@
 """The learning-rate range test: real updates at a rate that grows until the loss runs away."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,12 @@ import keras
 import numpy as np
 
 from tf_transformer.arguments import finite_number, whole_number
+from tf_transformer.beginning import with_precision
+from tf_transformer.build import problem_of
+from tf_transformer.build.optimization import build_training_model
+from tf_transformer.data.pipeline import Position, training_dataset
+from tf_transformer.errors import RunError
+from tf_transformer.recipe import Recipe
 from tf_transformer.schedules import Constant
 from tf_transformer.training_step import TrainingModel
 
@@ -82,6 +88,7 @@ def rate_range_test(
         updates: How many updates there are from one to the other, at least 2.
 
     Raises:
+        RunError: If not even the first update can be taken.
         TypeError: If an argument is no number.
         ValueError: If one is out of range.
     """
@@ -94,8 +101,47 @@ def rate_range_test(
     sweep = _Sweep(np.geomspace(lowest, highest, updates).tolist())
     # Once, without epochs: the callback stops it.
     model.fit(batches, epochs=1, steps_per_epoch=updates, verbose=0, shuffle=False, callbacks=[sweep])
+    if not sweep.losses:
+        raise RunError(f"the first update, at a rate of {lowest:g}, has no finite loss and gradient")
     taken = len(sweep.losses)
     return RateRange(sweep.rates[:taken], sweep.losses, sweep.smoothed, sweep.exploded)
+
+
+def rate_range_of(
+    recipe: Recipe,
+    *,
+    lowest: float = LOWEST,
+    highest: float = HIGHEST,
+    updates: int = UPDATES,
+    say: Callable[[str], None] = lambda line: None,
+) -> RateRange:
+    """A range test of what a recipe would train, on its own data; no run is begun and none is touched.
+
+    The rates take the place of the recipe's schedule, all else is as in its training.
+
+    Args:
+        recipe: A checked recipe.
+        lowest: The first rate, more than 0.
+        highest: The last rate.
+        updates: How many updates there are from one to the other, at least 2.
+        say: Told what a person may want to know meanwhile, line by line.
+
+    Raises:
+        ProjectError: When the recipe or its data do not allow it.
+        ValueError: If a number is out of range.
+    """
+    problem = problem_of(with_precision(recipe, say))
+    examples = problem.read()
+    side = problem.make_side(examples)
+    encoded = problem.encode(examples, side)
+    plan = problem.plan(examples, encoded, side)
+    say(problem.describe(encoded, plan))
+    model = problem.model(side, problem.recipe.training.precision)
+    for line in problem.first_weights(model, side):
+        say(line)
+    trained, _ = build_training_model(problem, model, unit_rate())
+    batches = training_dataset(encoded, plan, side.assemble, Position(0, 0))
+    return rate_range_test(trained, batches, lowest=lowest, highest=highest, updates=updates)
 
 
 def unit_rate() -> Constant:

@@ -9,7 +9,7 @@ from typing import Any
 from tf_transformer.batch_size import find_batch_tokens
 from tf_transformer.beginning import Reset, begin
 from tf_transformer.build import Problem, problem_of
-from tf_transformer.build.optimization import build_optimizer, build_schedule
+from tf_transformer.build.optimization import build_schedule, build_training_model
 from tf_transformer.build.problem import Examples
 from tf_transformer.callbacks.advance import Interruption
 from tf_transformer.callbacks.state import TrainingState
@@ -21,7 +21,6 @@ from tf_transformer.errors import RunError
 from tf_transformer.fitting import Fitting
 from tf_transformer.recipe import Recipe, recipe_digest
 from tf_transformer.run_folder import RunFolder
-from tf_transformer.training_step import TrainingModel
 
 EXIT_DONE = 0
 
@@ -144,14 +143,11 @@ class _Training:
         """
         recipe, training = self.problem.recipe, self.problem.recipe.training
         model = self.problem.model(side, training.precision)
-        options = self.problem.loss_options
-        trained = TrainingModel(model, training.label_smoothing, ema=training.ema, **options)
-        rate = (
-            trained.adjustable(build_schedule(training, recipe.model.hidden_dim, batches)) if batches else 0.0
-        )
-        trained.compile(optimizer=build_optimizer(training.optimizer, rate, training.precision))
-        trained.optimizer.build(model.trainable_variables)
-        return trained, rate
+        if self.beginning.checkpoint is None and batches:
+            for line in self.problem.first_weights(model, side):
+                self.terminal.say(line)
+        schedule = build_schedule(training, recipe.model.hidden_dim, batches) if batches else None
+        return build_training_model(self.problem, model, schedule)
 
     def _fitting(self, examples: Examples, side: Any, encoded: EncodedCorpus) -> Fitting:
         problem, training = self.problem, self.problem.recipe.training

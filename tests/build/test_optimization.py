@@ -53,6 +53,12 @@ SCHEDULES = [
     ("name: linear, peak: 0.8, warmup_steps: 10", {5: 0.4, 10: 0.8, 30: 0.4, 50: 0.0}),
     ("name: linear, peak: 0.8, warmup_steps: 10, total_steps: 20", {10: 0.8, 15: 0.4, 20: 0.0}),
     ("name: cosine, peak: 0.8, warmup_steps: 10, final_fraction: 0.25", {10: 0.8, 30: 0.5, 50: 0.2}),
+    ("name: cosine, peak: 0.8, warmup_steps: 10, period_steps: 20", {10: 0.8, 20: 0.4, 30: 0.8, 40: 0.4}),
+    (
+        "name: cosine, peak: 0.8, warmup_steps: 0, period_steps: 4, period_factor: 3",
+        {2: 0.4, 4: 0.8, 10: 0.4, 16: 0.8},
+    ),
+    ("name: reduce_on_plateau, peak: 0.5, warmup_steps: 5", {1: 0.1, 5: 0.5, 99: 0.5}),
 ]
 
 

@@ -59,6 +59,14 @@ def test_every_key_of_the_model_section_arrives(path: Path, preprocessor: Prepro
         "model.attention_dropout=0.3",
         "model.activation_dropout=0.4",
         "model.tie_embeddings=none",
+        "model.decoder_num_layers=2",
+        "model.decoder_hidden_dim=8",
+        "model.decoder_intermediate_dim=7",
+        "model.decoder_num_heads=4",
+        "model.num_key_value_heads=1",
+        "model.share_layers=true",
+        "model.norm_kind=rms",
+        "model.embedding_norm=true",
         "data.max_source_length=11",
         "data.max_target_length=17",
     )
@@ -78,9 +86,24 @@ def test_every_key_of_the_model_section_arrives(path: Path, preprocessor: Prepro
         "activation_dropout": 0.4,
         "tie_embeddings": "none",
         "max_length": 17,  # the longer side
+        "decoder_num_layers": 2,
+        "decoder_hidden_dim": 8,
+        "decoder_intermediate_dim": 7,
+        "decoder_num_heads": 4,
+        "num_key_value_heads": 1,
+        "share_layers": True,
+        "norm_kind": "rms",
+        "embedding_norm": True,
     }
     assert {name: config[name] for name in wanted} == wanted
     assert "bfloat16" in str(config["dtype"])
+
+
+def test_distances_that_relative_positions_tell_apart(path: Path, preprocessor: Preprocessor) -> None:
+    for override, wanted in (("model.max_distance=3", 3), ("model.max_distance=null", 16)):
+        problem = read(path, "text.shared=false", "model.positions=relative", override)
+        config = problem.model(preprocessor, "float32").get_config()
+        assert (config["positions"], config["max_distance"]) == ("relative", wanted)
 
 
 def test_the_translator_searches_as_the_recipe_says(path: Path, preprocessor: Preprocessor) -> None:

@@ -16,6 +16,7 @@ from tf_transformer.errors import DataError
 from tf_transformer.recipe import RECIPES
 
 VERBS = ("train", "evaluate", "predict", "average", "export", "check", "schema", "recipe", "inspect")
+PLOTS = ("lr-range",)
 PROGRAM = Path(sys.executable).with_name("tf-transformer")
 
 
@@ -37,9 +38,9 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     assert min(seconds) < 0.5
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", [*VERBS, *(f"plot {kind}" for kind in PLOTS)])
 def test_each_verb_has_help_with_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([verb, "--help"]) == 0
+    assert main([*verb.split(), "--help"]) == 0
     shown = capsys.readouterr().out
     assert f"Usage: tf-transformer {verb}" in shown
     assert "Example:" in shown and f"tf-transformer {verb}" in shown.partition("Example:")[2]
@@ -49,7 +50,10 @@ def test_each_verb_has_help_with_an_example(verb: str, capsys: pytest.CaptureFix
 def test_the_verbs_are_those_that_work(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--help"])
     listed = capsys.readouterr().out.partition("Commands:\n")[2].split("\n\n")[0]
-    assert tuple(line.split()[0] for line in listed.split("\n")) == VERBS
+    assert tuple(line.split()[0] for line in listed.split("\n")) == (*VERBS, "plot")
+    main(["plot", "--help"])
+    listed = capsys.readouterr().out.partition("Commands:\n")[2].split("\n\n")[0]
+    assert tuple(line.split()[0] for line in listed.split("\n") if line) == PLOTS
 
 
 def test_no_verb_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:

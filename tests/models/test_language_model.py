@@ -100,7 +100,13 @@ def reordered(cache: dict[str, Any], parents: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"norm": "deep", "activation": "swiglu"}, {"positions": "learned", "max_length": 11}],
+    [
+        {"norm": "deep", "activation": "swiglu"},
+        {"positions": "learned", "max_length": 11},
+        {"positions": "relative", "max_distance": 2, "embedding_norm": True},
+        {"positions": "rotary", "num_key_value_heads": 1, "norm_kind": "rms"},
+        {"positions": "alibi", "share_layers": True},
+    ],
 )
 def test_steps_and_readings_of_texts_that_change_places(settings: dict[str, Any]) -> None:
     model = small(dropout=0.5, **settings)
@@ -115,7 +121,8 @@ def test_steps_and_readings_of_texts_that_change_places(settings: dict[str, Any]
         histories = np.concatenate([histories, more], axis=-1)
         cache = reordered(cache, parents)
         logits, cache = model.step(more[..., 0], cache) if taken == 1 else model.read(more, cache)
-    assert {tuple(leaf.shape) for leaf in tf.nest.flatten(cache["hypotheses"])} == {(2, 5, 3, 8, 2)}
+    shapes = {tuple(leaf.shape) for leaf in tf.nest.flatten(cache["hypotheses"])}
+    assert shapes == {(2, 5, settings.get("num_key_value_heads", 3), 8, 2)}
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])

@@ -20,5 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name in ("train.en", "train.de", "dev.en", "dev.de", "dev2.de", "dev.tsv", "dev2.tsv"):
         (tmp_path / name).write_text(f"{name}\n")
+    (tmp_path / "preset").mkdir()
+    (tmp_path / "preset" / "model.weights.h5").touch()
     (tmp_path / "recipe.yaml").write_text(SOUND)
     return tmp_path

@@ -13,6 +13,8 @@ FILES = "data.test={source: dev.en, target: dev.de}"
 TABLE = "data.test={table: dev.tsv}"
 LINEAR = "training.schedule={name: linear, warmup_steps: 9}"
 FALLING = "training.schedule={name: exponential, warmup_steps: 9}"
+AGAIN = "training.schedule={name: cosine, warmup_steps: 9, period_steps: 99}"
+PLATEAU = "training.schedule={name: reduce_on_plateau}"
 
 
 def read(folder: Path, *overrides: str) -> Recipe:
@@ -71,8 +73,18 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "model.hidden_dim": ("refused", [], "model.hidden_dim=64"),
     "model.intermediate_dim": ("refused", [], "model.intermediate_dim=99"),
     "model.num_heads": ("refused", [], "model.num_heads=2"),
+    "model.num_key_value_heads": ("refused", [], "model.num_key_value_heads=1"),
+    "model.share_layers": ("refused", [], "model.share_layers=true"),
+    "model.decoder_num_layers": ("refused", [], "model.decoder_num_layers=3"),
+    "model.decoder_hidden_dim": ("refused", [], "model.decoder_hidden_dim=64"),
+    "model.decoder_intermediate_dim": ("refused", [], "model.decoder_intermediate_dim=99"),
+    "model.decoder_num_heads": ("refused", [], "model.decoder_num_heads=2"),
     "model.activation": ("refused", [], "model.activation=gelu"),
     "model.norm": ("refused", [], "model.norm=post"),
+    "model.norm_kind": ("refused", [], "model.norm_kind=rms"),
+    "model.embedding_norm": ("refused", [], "model.embedding_norm=true"),
+    "model.max_distance": ("refused", ["model.positions=relative"], "model.max_distance=3"),
+    "model.initialize_encoder_from": ("refused", [], "model.initialize_encoder_from=preset"),
     "model.positions": ("refused", [], "model.positions=none"),
     "model.max_length": ("refused", ["model.positions=learned"], "model.max_length=300"),
     "model.tie_embeddings": ("refused", [], "model.tie_embeddings=none"),
@@ -97,6 +109,13 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "training.schedule.scale": ("logged", ["training.schedule={name: noam}"], "training.schedule.scale=2"),
     "training.schedule.total_steps": ("logged", [LINEAR], "training.schedule.total_steps=900"),
     "training.schedule.final_fraction": ("logged", [LINEAR], "training.schedule.final_fraction=0.1"),
+    "training.schedule.period_steps": ("logged", [AGAIN], "training.schedule.period_steps=7"),
+    "training.schedule.period_factor": ("logged", [AGAIN], "training.schedule.period_factor=2"),
+    "training.schedule.factor": ("logged", [PLATEAU], "training.schedule.factor=0.7"),
+    "training.schedule.patience": ("logged", [PLATEAU], "training.schedule.patience=7"),
+    "training.schedule.lowest": ("logged", [PLATEAU], "training.schedule.lowest=0.1"),
+    "training.schedule.rise": ("logged", [PLATEAU], "training.schedule.rise=1.5"),
+    "training.schedule.highest": ("logged", [PLATEAU], "training.schedule.highest=2"),
     "training.schedule.decay_rate": ("logged", [FALLING], "training.schedule.decay_rate=0.7"),
     "training.schedule.decay_steps": ("logged", [FALLING], "training.schedule.decay_steps=3"),
     "training.schedule.unit": ("logged", [FALLING], "training.schedule.unit=updates"),

@@ -200,7 +200,7 @@ def test_each_kind_of_wrong_value(folder: Path, lines: str, fault: str) -> None:
         ("data.dev={fraction: 0.9}", "data.dev.fraction: must be at most 0.5; received 0.9"),
         ("data.dev={'a b': {table: dev.tsv}}", "data.dev.a b: must be a name of letters, digits, '.', '_' and '-'; received \"a b\""),
         ("data.test={fraction: 0.1}", "data.test.source: is required: file with the source sentences"),
-        ("training.schedule.name=noma", 'training.schedule.name: must be one of inverse_sqrt, noam, cosine, linear, exponential, constant; received "noma"; nearest valid value is noam'),
+        ("training.schedule.name=noma", 'training.schedule.name: must be one of inverse_sqrt, noam, cosine, linear, exponential, constant, reduce_on_plateau; received "noma"; nearest valid value is noam'),
         ("training.schedule={name: noam, peak: 1}", "training.schedule.peak: unknown key; received 1; valid keys here are name, warmup_steps, scale"),
         ("training.schedule=3", "training.schedule: must be a section of keys; received 3"),
         ("training.optimizer.clip_norm=.inf", "training.optimizer.clip_norm: must be a finite number; received Infinity"),

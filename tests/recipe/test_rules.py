@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tf_transformer.errors import RecipeError
-from tf_transformer.recipe import load_recipe
+from tf_transformer.recipe import load_recipe, with_files
 
 LIST = "data.dev=[{table: dev.tsv}, {source: dev.en, target: dev.de}]"
 
@@ -16,6 +16,56 @@ LIST = "data.dev=[{table: dev.tsv}, {source: dev.en, target: dev.de}]"
     ("overrides", "fault"),
     [
         (["model.hidden_dim=130"], "model.hidden_dim: must be a multiple of model.num_heads, which is 4; received 130"),
+        (
+            ["model.num_key_value_heads=3"],
+            "model.num_key_value_heads: must divide model.num_heads, which is 4; received 3",
+        ),
+        (
+            ["model.decoder_num_heads=2", "model.num_key_value_heads=4"],
+            "model.num_key_value_heads: must divide model.decoder_num_heads, which is 2; received 4",
+        ),
+        (
+            ["model.positions=rotary", "model.hidden_dim=20"],
+            "model.positions: rotary needs heads of an even width, and 20 over 4 heads is odd; "
+            'received "rotary"',
+        ),
+        (
+            ["model.positions=rotary", "model.decoder_hidden_dim=20"],
+            "model.positions: rotary needs heads of an even width, and 20 over 4 heads is odd; "
+            'received "rotary"',
+        ),
+        (
+            ["model.max_distance=9"],
+            "model.max_distance: is for relative positions, and model.positions is sinusoidal; received 9",
+        ),
+        (
+            ["model.decoder_hidden_dim=66"],
+            "model.decoder_hidden_dim: must be a multiple of model.num_heads, which is 4; received 66",
+        ),
+        (
+            ["model.decoder_num_heads=3"],
+            "model.hidden_dim: must be a multiple of model.decoder_num_heads, which is 3; received 128",
+        ),
+        (
+            ["model.decoder_hidden_dim=64", "model.tie_embeddings=all"],
+            "model.tie_embeddings: must be output or none where the widths differ, here 128 and 64; "
+            'received "all"',
+        ),
+        (
+            ["training.schedule={name: cosine, period_factor: 2}"],
+            "training.schedule.period_factor: is for a cosine that starts again, and "
+            "training.schedule.period_steps is null; received 2",
+        ),
+        (
+            ["training.schedule={name: cosine, period_steps: 50, total_steps: 900}"],
+            "training.schedule.total_steps: must be left out with training.schedule.period_steps: falls that "
+            "start again have no end; received 900",
+        ),
+        (
+            ["training.schedule={name: reduce_on_plateau, patience: 5}", "training.early_stopping={patience: 5}"],
+            "training.early_stopping.patience: must be greater than training.schedule.patience, which is 5, or "
+            "training ends before the rate ever falls; received 5",
+        ),
         (["model.max_length=99"], "model.max_length: is for learned positions, and model.positions is sinusoidal; received 99"),
         (
             ["model.positions=learned", "model.max_length=255"],
@@ -106,6 +156,12 @@ def test_rules(folder: Path, overrides: list[str], fault: str) -> None:
         ["model.positions=learned", "model.max_length=256"],
         ["text.shared=false", "model.tie_embeddings=none"],
         ["training.average=5"],
+        ["model.num_key_value_heads=2", "model.decoder_num_heads=2"],
+        ["model.positions=rotary", "model.decoder_hidden_dim=64", "model.tie_embeddings=output"],
+        ["model.positions=relative", "model.max_distance=3"],
+        ["training={epochs: 3, schedule: {name: cosine, period_steps: 7, period_factor: 2}}"],
+        ["training={minutes: 3, schedule: {name: cosine, period_steps: 7}}"],
+        ["training.schedule={name: reduce_on_plateau, patience: 5}", "training.early_stopping={patience: 6}"],
     ],
 )
 def test_their_neighbours_are_allowed(folder: Path, overrides: list[str]) -> None:
@@ -113,6 +169,12 @@ def test_their_neighbours_are_allowed(folder: Path, overrides: list[str]) -> Non
 
 
 def test_defaults_that_follow_other_keys(folder: Path) -> None:
+    relative = load_recipe(Path("recipe.yaml"), ["model.positions=relative"]).model
+    assert (relative.max_distance, load_recipe(Path("recipe.yaml")).model.max_distance) == (16, None)
+    assert load_recipe(Path("recipe.yaml"), ["model.decoder_hidden_dim=64"]).model.tie_embeddings == "output"
+    again = ["training.schedule={name: cosine, period_steps: 7}"]
+    schedule = load_recipe(Path("recipe.yaml"), again).training.schedule
+    assert (schedule.period_factor, schedule.total_steps) == (1, None)
     assert load_recipe(Path("recipe.yaml"), ["text.tokenizer=bytes"]).text.vocabulary_size is None
     words = load_recipe(Path("recipe.yaml"), ["text.tokenizer=words"]).text
     assert (words.vocabulary_size, words.sentencepiece_type, words.byte_fallback) == (8000, None, None)
@@ -156,3 +218,24 @@ def test_short_limits_for_bytes_are_warned_of(folder: Path) -> None:
     assert [*recipe.warnings()] == [
         "data.max_source_length and data.max_target_length count bytes here, and are under 100"
     ]
+
+
+def test_a_preset_is_a_folder_whose_weights_are_a_file_of_the_run(folder: Path) -> None:
+    recipe = load_recipe(Path("recipe.yaml"), ["model.initialize_encoder_from=preset"])
+    weights = folder / "preset" / "model.weights.h5"
+    assert recipe.model.initialize_encoder_from == weights
+    assert str(weights) in {record.path for record in with_files(recipe, folder).files}
+    again = load_recipe(Path("recipe.yaml"), ["model.initialize_encoder_from=preset/model.weights.h5"])
+    assert again.model == recipe.model
+    with pytest.raises(
+        RecipeError, match=r"initialize_encoder_from: there is no file .*/dev\.tsv/model\.weig"
+    ):
+        load_recipe(Path("recipe.yaml"), ["model.initialize_encoder_from=dev.tsv"])
+
+
+def test_an_encoder_that_knows_no_direction_is_noted(folder: Path) -> None:
+    (*_, line) = load_recipe(Path("recipe.yaml"), ["model.positions=alibi"]).warnings()
+    assert line == (
+        "model.positions: alibi counts distances the same either way: to the encoder a sentence and its "
+        "mirror image are one"
+    )

@@ -142,7 +142,7 @@ def test_the_alternatives_in_the_commented_recipe_are_right(folder: Path) -> Non
         "data.dev", "data.test", "data.train", "training.early_stopping", "training.schedule",
         "training.subword_sampling",
     ]  # fmt: skip
-    assert len(names) == 12
+    assert len(names) == 13
 
 
 def test_a_task_that_there_is_not() -> None:

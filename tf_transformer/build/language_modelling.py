@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import keras
 
 from tf_transformer.build.problem import Examples, Heading, Problem, Words
+from tf_transformer.build.stack import stack_keywords
 from tf_transformer.build.text_data import (
     Read,
     TextSet,
@@ -154,17 +155,10 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
         keras.utils.set_random_seed(self.recipe.training.seed)
         return LanguageModel(
             side.vocabulary_size,
-            num_layers=sizes.num_layers,
+            **stack_keywords(sizes),
             hidden_dim=sizes.hidden_dim,
-            num_heads=sizes.num_heads,
-            intermediate_dim=sizes.intermediate_dim,
-            activation=sizes.activation,
-            norm=sizes.norm,
-            positions=sizes.positions,
+            embedding_norm=sizes.embedding_norm,
             max_length=sizes.max_length,
-            dropout=sizes.dropout,
-            attention_dropout=sizes.attention_dropout,
-            activation_dropout=sizes.activation_dropout,
             tie_embeddings=sizes.tie_embeddings,
             dtype=precision,
             name="language_model",

@@ -1,15 +1,44 @@
-"""From a recipe to an optimizer and its schedule."""
+"""From a recipe to an optimizer, its schedule, and the model that it updates."""
+
+from typing import Any
 
 import keras
 
+from tf_transformer.build.problem import Problem
 from tf_transformer.errors import RecipeError
 from tf_transformer.optimizers import Adam, AdamW
 from tf_transformer.recipe import Optimizer, Training
-from tf_transformer.schedules import Constant, ExponentialDecay, WarmupCosine, WarmupInverseSqrt, WarmupLinear
+from tf_transformer.schedules import (
+    Constant,
+    CosineRestarts,
+    ExponentialDecay,
+    WarmupCosine,
+    WarmupInverseSqrt,
+    WarmupLinear,
+)
+from tf_transformer.training_step import TrainingModel
+
+
+def build_training_model(
+    problem: Problem[Any], model: Any, schedule: keras.optimizers.schedules.LearningRateSchedule | None
+) -> tuple[TrainingModel, Any]:
+    """A compiled ``TrainingModel`` around a problem's model, and its rate.
+
+    Args:
+        problem: What is learnt, and by which optimizer.
+        model: As the problem has made it.
+        schedule: The learning rate; None for trials, at a rate of 0.
+    """
+    training = problem.recipe.training
+    trained = TrainingModel(model, training.label_smoothing, ema=training.ema, **problem.loss_options)
+    rate = 0.0 if schedule is None else trained.adjustable(schedule)
+    trained.compile(optimizer=build_optimizer(training.optimizer, rate, training.precision))
+    trained.optimizer.build(model.trainable_variables)
+    return trained, rate
 
 
 def build_optimizer(
-    settings: Optimizer, schedule: keras.optimizers.schedules.LearningRateSchedule, precision: str
+    settings: Optimizer, schedule: keras.optimizers.schedules.LearningRateSchedule | float, precision: str
 ) -> keras.optimizers.Optimizer:
     """Adam or AdamW; wrapped for loss scaling under ``mixed_float16``."""
     common = {
@@ -50,7 +79,7 @@ def build_schedule(
             )
         case "inverse_sqrt":
             return WarmupInverseSqrt(peak=settings.peak, warmup_steps=settings.warmup_steps)
-        case "constant":
+        case "constant" | "reduce_on_plateau":  # what validations make of it, `Plateau` does
             return Constant(peak=settings.peak, warmup_steps=settings.warmup_steps)
         case "exponential":
             unit = batches_in_epoch if settings.unit == "epochs" else 1
@@ -61,6 +90,14 @@ def build_schedule(
                 warmup_steps=settings.warmup_steps,
                 staircase=settings.staircase,
             )
+    if settings.name == "cosine" and settings.period_steps is not None:
+        return CosineRestarts(
+            peak=settings.peak,
+            period_steps=settings.period_steps,
+            period_factor=settings.period_factor or 1,
+            warmup_steps=settings.warmup_steps,
+            final_fraction=settings.final_fraction,
+        )
     schedule = WarmupCosine if settings.name == "cosine" else WarmupLinear
     return schedule(
         peak=settings.peak,

@@ -219,6 +219,14 @@ class Problem(ABC, Generic[AnyRecipe]):
             precision: Name of the Keras policy; ``"float32"`` for answering.
         """
 
+    def first_weights(self, model: Any, side: Any) -> Iterator[str]:
+        """Puts weights that were trained elsewhere into a fresh model, where the recipe asks for some.
+
+        Yields:
+            What was taken, for a person.
+        """
+        return iter(())
+
     @property
     def loss_options(self) -> dict[str, Any]:
         """Arguments of `TrainingModel` for the loss, beside label smoothing."""

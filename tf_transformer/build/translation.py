@@ -9,6 +9,7 @@ import numpy as np
 
 from tf_transformer.build.problem import Examples, Heading, Problem, Words
 from tf_transformer.build.sampling import build_samplers
+from tf_transformer.build.stack import stack_keywords
 from tf_transformer.build.text_data import (
     TextSet,
     build_normalizer,
@@ -35,6 +36,7 @@ from tf_transformer.recipe import TranslateRecipe
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks import SearchOptions, Translator
 from tf_transformer.text import Preprocessor
+from tf_transformer.warm_start import initialize_encoder
 
 EVALUATION_POSITIONS = 4096
 """Padded positions in a batch of an evaluation."""
@@ -124,11 +126,14 @@ class TranslationProblem(Problem[TranslateRecipe]):
         """
         model, chunk = self.recipe.model, self.recipe.training.loss_chunk
         source, target, rows = batch.lengths["source"], batch.lengths["target"], len(batch.rows)
-        layer = 12 * model.hidden_dim + 2 * model.intermediate_dim
-        attention = 3 * model.num_heads * (source**2 + target**2 + source * target)
-        layers = model.num_layers * (layer * (source + 2 * target) + attention)
+        inner = model.decoder_intermediate_dim or model.intermediate_dim
+        encoder = source * (12 * model.hidden_dim + 2 * model.intermediate_dim)
+        decoder = 2 * target * (12 * model.decoder_width + 2 * inner)
+        of_encoder = model.num_layers * (encoder + 3 * model.num_heads * source**2)
+        scores = 3 * model.decoder_heads * (target**2 + source * target)
+        of_decoder = (model.decoder_num_layers or model.num_layers) * (decoder + scores)
         logits = 3 * side.target_vocabulary_size * min(rows * target, chunk or rows * target)
-        return rows * layers + logits
+        return rows * (of_encoder + of_decoder) + logits
 
     def describe_batch(self, batch: Batch) -> str:
         source, target = batch.lengths["source"], batch.lengths["target"]
@@ -169,21 +174,31 @@ class TranslationProblem(Problem[TranslateRecipe]):
             }
         return Transformer(
             **vocabulary,
-            num_layers=sizes.num_layers,
+            **stack_keywords(sizes),
             hidden_dim=sizes.hidden_dim,
-            num_heads=sizes.num_heads,
-            intermediate_dim=sizes.intermediate_dim,
-            activation=sizes.activation,
-            norm=sizes.norm,
-            positions=sizes.positions,
+            decoder_num_layers=sizes.decoder_num_layers,
+            decoder_hidden_dim=sizes.decoder_hidden_dim,
+            decoder_intermediate_dim=sizes.decoder_intermediate_dim,
+            decoder_num_heads=sizes.decoder_num_heads,
+            embedding_norm=sizes.embedding_norm,
             max_length=sizes.max_length,
-            dropout=sizes.dropout,
-            attention_dropout=sizes.attention_dropout,
-            activation_dropout=sizes.activation_dropout,
             tie_embeddings=sizes.tie_embeddings,
             dtype=precision,
             name="transformer",
         )
+
+    def first_weights(self, model: Transformer, side: Preprocessor) -> Iterator[str]:
+        weights = self.recipe.model.initialize_encoder_from
+        if weights is None:
+            return
+        found = initialize_encoder(
+            model.encoder,
+            weights.parent,
+            embedding=model.source_embedding,
+            positions=model.source_positions,
+            pieces=side.source_tokenizer.tokens,
+        )
+        yield from found.to_lines()
 
     @property
     def loss_options(self) -> dict[str, Any]:

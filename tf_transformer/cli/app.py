@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from tf_transformer.cli import answers, exports, recipes, training
+from tf_transformer.cli import answers, exports, plots, recipes, training
 from tf_transformer.cli.interruption import (
     EXIT_INTERRUPTED,
     EXIT_TERMINATED,
@@ -46,6 +46,7 @@ for _verb in (
     exports.inspect,
 ):
     app.command()(_verb)
+app.add_typer(plots.plot, name="plot")
 
 
 @app.callback()

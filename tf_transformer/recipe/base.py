@@ -9,7 +9,7 @@ from tf_transformer.recipe.data_section import Data, data_faults
 from tf_transformer.recipe.fault import Fault
 from tf_transformer.recipe.fields import Section, Whole, key
 from tf_transformer.recipe.model_section import Model, model_faults
-from tf_transformer.recipe.schedules import Falling
+from tf_transformer.recipe.schedules import Cosine, Falling
 from tf_transformer.recipe.training_section import Training, training_faults
 
 Rule = tuple[tuple[str, ...], Callable[..., Iterator[Fault]]]
@@ -62,7 +62,8 @@ class Recipe(Section):
     def completed(self) -> Self:
         """The recipe with the defaults filled in that one section takes from another."""
         schedule = self.training.schedule
-        if isinstance(schedule, Falling) and schedule.total_steps is None:
+        endless = isinstance(schedule, Cosine) and schedule.period_steps is not None
+        if isinstance(schedule, Falling) and schedule.total_steps is None and not endless:
             whole = schedule.model_copy(update={"total_steps": self.training.steps})
             return self.replaced("training", schedule=whole)
         return self

@@ -89,6 +89,26 @@ def _data_file(value: Any, info: ValidationInfo) -> Any:
     """Makes a path absolute, and a file that is missing a fault."""
     if isinstance(value, Path):
         return value
+    path = _absolute(value, info)
+    if (info.context or {}).get("check_files", True):
+        _check_file(path)
+    return path
+
+
+def _preset_file(value: Any, info: ValidationInfo) -> Any:
+    """Takes the folder of a keras_nlp preset for the file in it that holds the weights."""
+    if isinstance(value, Path):
+        return value
+    path = _absolute(value, info)
+    if path.suffix not in (".h5", ".json"):
+        path /= "model.weights.h5"
+    if (info.context or {}).get("check_files", True):
+        _check_file(path)
+    return path
+
+
+def _absolute(value: Any, info: ValidationInfo) -> Path:
+    """The path that a text means: from the recipe's folder, or from the current one in an override."""
     if not isinstance(value, str):
         raise PydanticCustomError("text", "must be a file's path, as text")
     if not value or "\0" in value:
@@ -98,10 +118,7 @@ def _data_file(value: Any, info: ValidationInfo) -> Any:
         raise PydanticCustomError("text", "must have a path in UTF-8: a run writes it down")
     base = Path.cwd() if isinstance(value, CommandLineText) else Path(context.get("folder", Path.cwd()))
     # normpath, not resolve: a link stays the name under which its owner knows the file.
-    path = Path(os.path.normpath((base / Path(value).expanduser()).absolute()))
-    if context.get("check_files", True):
-        _check_file(path)
-    return path
+    return Path(os.path.normpath((base / Path(value).expanduser()).absolute()))
 
 
 def _check_file(path: Path) -> None:
@@ -174,6 +191,7 @@ Whole = Annotated[int, BeforeValidator(_whole)]
 OrAuto = BeforeValidator(_whole_or_auto)
 Flag = Annotated[bool, BeforeValidator(_flag)]
 DataFile = Annotated[Path, BeforeValidator(_data_file)]
+PresetFile = Annotated[Path, BeforeValidator(_preset_file)]
 TableFile = Annotated[Path, BeforeValidator(_table_file)]
 Column = Annotated[str | int, BeforeValidator(_column)]
 Encoding = Annotated[str, BeforeValidator(_encoding)]

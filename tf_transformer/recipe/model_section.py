@@ -7,7 +7,7 @@ from pydantic import Field
 
 from tf_transformer.presets import MODEL_PRESETS
 from tf_transformer.recipe.fault import Fault, at
-from tf_transformer.recipe.fields import MOST_PIECES, Section, Whole, key
+from tf_transformer.recipe.fields import MOST_PIECES, Flag, Section, Whole, key
 
 Size = Annotated[Whole, Field(ge=1, le=65536)]
 Positions = Annotated[Whole, Field(ge=2, le=MOST_PIECES)]
@@ -39,13 +39,24 @@ class Model(Section):
         None, "Width inside the feed-forward layers.", midway="refused", factory=_preset("intermediate_dim")
     )
     num_heads: Size = key(None, "Attention heads.", midway="refused", factory=_preset("num_heads"))
-    activation: Literal["relu", "gelu", "swiglu"] = key(
-        "relu", "Inside the feed-forward layers.", midway="refused"
+    num_key_value_heads: Size | None = key(
+        None,
+        "Heads of keys and values, a divisor of num_heads, that attention heads share; null for one each.",
+        midway="refused",
+    )
+    share_layers: Flag = key(
+        False, "One layer stands at every depth: its weights are used num_layers times.", midway="refused"
+    )
+    activation: Literal["relu", "gelu", "gelu_tanh", "swiglu"] = key(
+        "relu", "Inside the feed-forward layers; gelu_tanh is BERT's.", midway="refused"
     )
     norm: Literal["pre", "post", "deep"] = key(
         "pre",
         "Layer norm before a sublayer, after it as in the paper, or after it and scaled for many layers.",
         midway="refused",
+    )
+    norm_kind: Literal["layer", "rms"] = key(
+        "layer", "Layer norm, or RMSNorm, which neither centres nor shifts.", midway="refused"
     )
     dropout: Rate = key(0.1, "Dropout of embeddings and of each sublayer's output.", midway="logged")
     attention_dropout: Rate = key(0.0, "Dropout of attention weights.", midway="logged")
@@ -55,14 +66,30 @@ class Model(Section):
 class SequenceModel(Model):
     """A Transformer over sequences of any length."""
 
-    positions: Literal["sinusoidal", "learned", "none"] = key(
-        "sinusoidal", "How the model knows the place of a piece.", midway="refused", after="norm"
+    embedding_norm: Flag = key(
+        False,
+        "A norm of pieces and their positions before the first layer.",
+        midway="refused",
+        after="norm_kind",
+    )
+    positions: Literal["sinusoidal", "learned", "index", "relative", "rotary", "alibi", "none"] = key(
+        "sinusoidal",
+        "How the model knows the place of a piece: added to it (first three), or by attention (next three).",
+        midway="refused",
+        after="embedding_norm",
     )
     max_length: Positions | None = key(
         None,
         "Rows of the learned positions; by default what the longest example needs.",
         midway="refused",
         after="positions",
+    )
+    max_distance: Annotated[Size, Field(le=10**5)] | None = key(
+        None,
+        "Greatest distance that relative positions tell from greater ones.",
+        midway="refused",
+        factory=lambda keys: 16 if keys.get("positions") == "relative" else None,
+        after="max_length",
     )
 
 
@@ -71,6 +98,22 @@ def model_faults(model: Model) -> Iterator[Fault]:
     if model.hidden_dim % model.num_heads:
         rule = f"must be a multiple of model.num_heads, which is {model.num_heads}"
         yield Fault(("model", "hidden_dim"), rule, model.hidden_dim, others=(at("model.num_heads"),))
+    yield from head_faults(model, "num_heads", model.num_heads, model.hidden_dim)
+    if isinstance(model, SequenceModel) and model.max_distance is not None and model.positions != "relative":
+        rule = f"is for relative positions, and model.positions is {model.positions}"
+        yield Fault(("model", "max_distance"), rule, model.max_distance, others=(at("model.positions"),))
     if isinstance(model, SequenceModel) and model.max_length is not None and model.positions != "learned":
         rule = f"is for learned positions, and model.positions is {model.positions}"
         yield Fault(("model", "max_length"), rule, model.max_length, others=(at("model.positions"),))
+
+
+def head_faults(model: Model, key: str, num_heads: int, hidden_dim: int) -> Iterator[Fault]:
+    """Heads that a variant of attention has no use for; `key` is the one that says how many there are."""
+    groups, heads = model.num_key_value_heads, at(f"model.{key}")
+    if groups is not None and num_heads % groups:
+        rule = f"must divide model.{key}, which is {num_heads}"
+        yield Fault(("model", "num_key_value_heads"), rule, groups, others=(heads,))
+    turned = isinstance(model, SequenceModel) and model.positions == "rotary"
+    if turned and hidden_dim % num_heads == 0 and hidden_dim // num_heads % 2:
+        rule = f"rotary needs heads of an even width, and {hidden_dim} over {num_heads} heads is odd"
+        yield Fault(("model", "positions"), rule, "rotary", others=(heads,))

@@ -47,9 +47,20 @@ class Falling(Section):
 
 
 class Cosine(Falling):
-    """Up to the peak, then down along half a cosine."""
+    """Up to the peak, then down along half a cosine, once or again and again."""
 
     name: Literal["cosine"] = key("cosine", "Up to the peak, then down along a cosine.", midway="logged")
+    period_steps: Annotated[Whole, Field(ge=1, le=MOST_UPDATES)] | None = key(
+        None,
+        "Updates of the first fall, after which the rate starts from the peak again; null for one fall.",
+        midway="logged",
+    )
+    period_factor: Annotated[Whole, Field(ge=1, le=1000)] | None = key(
+        None,
+        "How many times as long each further fall is; 1 where period_steps is given.",
+        midway="logged",
+        factory=lambda keys: 1 if keys.get("period_steps") is not None else None,
+    )
 
 
 class Linear(Falling):
@@ -84,6 +95,32 @@ class Constant(Section):
     warmup_steps: Warmup = key(0, "Updates up to it; 0 starts there.", midway="logged")
 
 
+class ReduceOnPlateau(Section):
+    """Up to the peak, then down each time that validation gets no better."""
+
+    name: Literal["reduce_on_plateau"] = key(
+        "reduce_on_plateau", "Down each time that validation gets no better.", midway="logged"
+    )
+    peak: Rate = key(0.001, "The learning rate at the beginning.", midway="logged")
+    warmup_steps: Warmup = key(1000, "Updates up to it; 0 starts there.", midway="logged")
+    factor: Annotated[float, Field(gt=0, lt=1)] = key(
+        0.5, "What a plateau multiplies the rate by.", midway="logged"
+    )
+    patience: Annotated[Whole, Field(ge=1, le=10**6)] = key(
+        3, "Validations in a row without a better one that make a plateau.", midway="logged"
+    )
+    lowest: Annotated[float, Field(ge=0, le=1)] = key(
+        0.01, "Share of the peak that the rate does not fall below.", midway="logged"
+    )
+    rise: Annotated[float, Field(ge=1, le=10)] = key(
+        1.0, "What a validation that is better than all before multiplies the rate by; 1 for never.",
+        midway="logged",
+    )  # fmt: skip
+    highest: Annotated[float, Field(ge=1, le=1000)] = key(
+        4.0, "Times the peak that the rate does not rise above.", midway="logged"
+    )
+
+
 def _schedule_name(value: Any) -> str:
     """The form of a schedule; one without a name is the default one's."""
     name = (
@@ -100,6 +137,7 @@ Schedule = Annotated[
     | Annotated[Cosine, Tag("<cosine>")]
     | Annotated[Linear, Tag("<linear>")]
     | Annotated[Exponential, Tag("<exponential>")]
-    | Annotated[Constant, Tag("<constant>")],
+    | Annotated[Constant, Tag("<constant>")]
+    | Annotated[ReduceOnPlateau, Tag("<reduce_on_plateau>")],
     Discriminator(_schedule_name),
 ]

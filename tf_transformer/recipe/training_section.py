@@ -7,7 +7,7 @@ from pydantic import Field
 
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_UPDATES, OrAuto, Section, Whole, key
-from tf_transformer.recipe.schedules import Falling, InverseSqrt, Schedule
+from tf_transformer.recipe.schedules import Cosine, Falling, InverseSqrt, ReduceOnPlateau, Schedule
 from tf_transformer.recipe.yaml_tree import Path
 
 Updates = Annotated[Whole, Field(ge=1, le=MOST_UPDATES)]
@@ -140,8 +140,12 @@ def training_faults(training: Training) -> Iterator[Fault]:
         rule = "is adamw's, and training.optimizer.name is adam"
         others = (at("training.optimizer.name"),)
         yield Fault(("training", "optimizer", "weight_decay"), rule, optimizer.weight_decay, others=others)
-    if isinstance(schedule, Falling):
+    if isinstance(schedule, Cosine) and (schedule.period_steps or schedule.period_factor):
+        yield from _falling_again(schedule)
+    elif isinstance(schedule, Falling):
         yield from _falling(training, schedule)
+    elif isinstance(schedule, ReduceOnPlateau):
+        yield from _reduced(training, schedule)
 
 
 def _falling(training: Training, schedule: Falling) -> Iterator[Fault]:
@@ -157,3 +161,26 @@ def _falling(training: Training, schedule: Falling) -> Iterator[Fault]:
     elif total <= schedule.warmup_steps:
         rule = f"must be less than training.steps, which is {total}"
         yield Fault(warmup, rule, schedule.warmup_steps, others=others)
+
+
+def _falling_again(schedule: Cosine) -> Iterator[Fault]:
+    where, period = at("training.schedule.total_steps"), at("training.schedule.period_steps")
+    if schedule.period_steps is None:
+        rule = "is for a cosine that starts again, and training.schedule.period_steps is null"
+        factor = at("training.schedule.period_factor")
+        yield Fault(factor, rule, schedule.period_factor, others=(period,))
+    elif schedule.total_steps is not None:
+        rule = "must be left out with training.schedule.period_steps: falls that start again have no end"
+        yield Fault(where, rule, schedule.total_steps, others=(period,))
+
+
+def _reduced(training: Training, schedule: ReduceOnPlateau) -> Iterator[Fault]:
+    stopping = training.early_stopping
+    if stopping is not None and stopping.patience <= schedule.patience:
+        rule = (
+            f"must be greater than training.schedule.patience, which is {schedule.patience}, or training "
+            "ends before the rate ever falls"
+        )
+        patience = at("training.early_stopping.patience")
+        others = (at("training.schedule.patience"), at("training.schedule.name"))
+        yield Fault(patience, rule, stopping.patience, others=others)

@@ -9,8 +9,8 @@ from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
 from tf_transformer.recipe.base import Evaluation, Recipe, Rule
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
-from tf_transformer.recipe.fields import MOST_PIECES, Flag, Section, Whole, key
-from tf_transformer.recipe.model_section import SequenceModel
+from tf_transformer.recipe.fields import MOST_PIECES, Flag, PresetFile, Section, Whole, key
+from tf_transformer.recipe.model_section import SequenceModel, Size, head_faults
 from tf_transformer.recipe.parallel_entries import DevData, TestData, TrainData
 from tf_transformer.recipe.text_section import (
     SubwordSampling,
@@ -63,11 +63,44 @@ class TranslateText(Text):
 class TranslateModel(SequenceModel):
     """The Transformer, an encoder and a decoder."""
 
+    decoder_num_layers: Annotated[Size, Field(le=1000)] | None = key(
+        None, "Layers of the decoder; null for num_layers.", midway="refused", after="num_heads"
+    )
+    decoder_hidden_dim: Size | None = key(
+        None,
+        "Width of the decoder, a multiple of its heads; null for hidden_dim.",
+        midway="refused",
+        after="decoder_num_layers",
+    )
+    decoder_intermediate_dim: Annotated[Size, Field(le=10**6)] | None = key(
+        None,
+        "Width inside its feed-forward layers; null for intermediate_dim.",
+        midway="refused",
+        after="decoder_hidden_dim",
+    )
+    decoder_num_heads: Size | None = key(
+        None, "Its attention heads; null for num_heads.", midway="refused", after="decoder_intermediate_dim"
+    )
+    initialize_encoder_from: PresetFile | None = key(
+        None,
+        "Folder of a keras_nlp preset of BERT's kin, whose weights the encoder begins with where they fit.",
+        midway="refused",
+    )
     tie_embeddings: Literal["all", "output", "none"] | None = key(
         None,
         "Shared weights: source = target = output, target = output, or none; by default as many as can be.",
         midway="refused",
     )
+
+    @property
+    def decoder_width(self) -> int:
+        """The width of the decoder."""
+        return self.decoder_hidden_dim or self.hidden_dim
+
+    @property
+    def decoder_heads(self) -> int:
+        """The attention heads of the decoder."""
+        return self.decoder_num_heads or self.num_heads
 
 
 class TranslateSampling(SubwordSampling):
@@ -160,6 +193,23 @@ def _tied(text: TranslateText, model: TranslateModel) -> Iterator[Fault]:
         yield Fault(("model", "tie_embeddings"), rule, "all", others=(at("text.shared"),))
 
 
+def _decoder(model: TranslateModel) -> Iterator[Fault]:
+    width, num_heads = model.decoder_width, model.decoder_heads
+    if model.decoder_hidden_dim is None and model.decoder_num_heads is None:
+        return
+    heads = "decoder_num_heads" if model.decoder_num_heads is not None else "num_heads"
+    if width % num_heads:
+        name = "decoder_hidden_dim" if model.decoder_hidden_dim is not None else "hidden_dim"
+        rule = f"must be a multiple of model.{heads}, which is {num_heads}"
+        yield Fault(("model", name), rule, width, others=(at(f"model.{heads}"),))
+    else:
+        yield from head_faults(model, heads, num_heads, width)
+    if model.tie_embeddings == "all" and width != model.hidden_dim:
+        rule = f"must be output or none where the widths differ, here {model.hidden_dim} and {width}"
+        others = (at("model.decoder_hidden_dim"), at("model.hidden_dim"))
+        yield Fault(("model", "tie_embeddings"), rule, "all", others=others)
+
+
 def _positions(data: TranslateData, model: TranslateModel) -> Iterator[Fault]:
     if model.positions == "learned" and model.max_length is not None and model.max_length < data.longest:
         rule = f"must be at least {data.longest}, the longer of data.max_source_length and max_target_length"
@@ -176,6 +226,7 @@ class TranslateRecipe(Recipe):
         (("text",), _shared),
         (("text", "training"), sampling_faults),
         (("text", "model"), _tied),
+        (("model",), _decoder),
         (("data", "model"), _positions),
         (("data", "text"), normal_form_faults),
     )
@@ -203,7 +254,8 @@ class TranslateRecipe(Recipe):
         form = recipe.text.normal_form or entries_form(recipe.data) or "none"
         recipe = recipe.replaced("text", normal_form=form)
         if recipe.model.tie_embeddings is None:
-            recipe = recipe.replaced("model", tie_embeddings="all" if recipe.text.shared else "output")
+            one_table = recipe.text.shared and recipe.model.decoder_width == recipe.model.hidden_dim
+            recipe = recipe.replaced("model", tie_embeddings="all" if one_table else "output")
         if recipe.model.positions == "learned" and recipe.model.max_length is None:
             recipe = recipe.replaced("model", max_length=recipe.data.longest)
         return recipe
@@ -216,5 +268,10 @@ class TranslateRecipe(Recipe):
             model.dropout or model.attention_dropout or model.activation_dropout
         ):
             yield "training.r_drop compares two dropouts, and there is none: all of model's are 0"
+        if model.positions == "alibi":
+            yield (
+                "model.positions: alibi counts distances the same either way: to the encoder a sentence and "
+                "its mirror image are one"
+            )
         if self.text.tokenizer == "bytes" and min(data.max_source_length, data.max_target_length) < 100:
             yield "data.max_source_length and data.max_target_length count bytes here, and are under 100"
