@@ -33,7 +33,7 @@ class Points(Entry, Weighted):
     points: DataFile = key(..., "A point a line, x and y.", midway="logged", example="train.points")
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         return self.name or self.points.name
 
 

@@ -14,7 +14,7 @@ from tf_transformer.recipe import load_recipe, with_files
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.trainer import train
 
-TIMING = ("seconds", "target_tokens_per_second", "source_tokens_per_second")
+TIMING = ("seconds", "target_tokens_per_second", "source_tokens_per_second", "examples_per_second")
 """Fields of a validation that a clock decides."""
 
 

@@ -29,6 +29,9 @@ class Manifest(BaseModel):
     format: int = Field(MANIFEST_FORMAT, description="Version of this file's layout.")
     task: str = Field(description="The recipe's task, such as `translate`.")
     labels: tuple[str, ...] = Field((), description="Class names in the order of the probabilities.")
+    special_tokens: tuple[str, ...] = Field(
+        (), description="Tokens that its text may hold as they are spelled."
+    )
     signatures: tuple[str, ...] = Field(description="Names of the model's signatures.")
     source_vocabulary_size: int = Field(0, description="Ids that the source side knows.")
     target_vocabulary_size: int = Field(0, description="Ids that the target side knows.")

@@ -42,7 +42,7 @@ def test_the_best_checkpoint_is_the_default(trained_run: Path) -> None:
 def test_a_run_is_read_without_its_data(copy: Path, reversal: Path) -> None:
     recipe = (copy / "recipe.yaml").read_text()
     (copy / "recipe.yaml").write_text(recipe.replace(str(reversal.parent), "/nowhere"))
-    assert load_run(copy).recipe.data.train_entries[0].label == "train"
+    assert load_run(copy).recipe.data.train_entries[0].title == "train"
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_entries_are_files_and_tables(texts: Path) -> None:
             "data.test={text: dev2.de}",
         ],
     )
-    assert [entry.label for entry in recipe.data.train_entries] == ["train", "other"]
+    assert [entry.title for entry in recipe.data.train_entries] == ["train", "other"]
     assert list(recipe.data.dev_sets) == ["one", "two"]
     assert [path.name for path in data_files(recipe)] == [
         "train.en",

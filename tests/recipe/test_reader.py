@@ -67,7 +67,7 @@ data:
 training: {minutes: 0.5}
 """)
     first, second = recipe.data.train_entries
-    assert first.weight == 2.0 and first.label == "no"
+    assert first.weight == 2.0 and first.title == "no"
     assert second.columns_read == {"source": 1, "target": 3} and second.encoding == "latin-1"
     assert list(recipe.data.dev_sets) == ["one", "2016"]
     one = recipe.data.dev_sets["one"].columns_read

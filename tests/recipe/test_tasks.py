@@ -36,7 +36,7 @@ class Shapes(Entry):
     shapes: DataFile = key(..., "File with shapes.", midway="logged", example="train.shapes")
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         return self.name or self.shapes.name
 
 

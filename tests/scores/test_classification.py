@@ -38,6 +38,14 @@ def test_a_label_that_was_never_seen_is_answered_wrong() -> None:
     assert scores.values["macro_f1"] == pytest.approx(1 / 3)
 
 
+def test_no_answer_is_wrong_and_no_class() -> None:
+    scores = score_labels(["a", ""], ["a", "b"], LABELS)
+    assert scores.labels == ("a", "b", "c", "")
+    assert scores.confusion[1].tolist() == [0, 0, 0, 1]
+    assert set(scores.classes) == {"a", "b"}
+    assert scores.values["macro_f1"] == 0.5
+
+
 def test_the_official_measure_of_directed_relations() -> None:
     labels = ["P(e1,e2)", "P(e2,e1)", "Q(e1,e2)", "Q(e2,e1)", "Other"]
     references = ["P(e1,e2)", "P(e1,e2)", "P(e2,e1)", "Q(e1,e2)", "Q(e1,e2)", "Other", "Other"]
@@ -70,6 +78,7 @@ def test_the_border_of_bins_and_certainty() -> None:
         (([], [], LABELS), "Received: 0 and 0"),
         ((["d"], ["a"], LABELS), "`answers` must be among the labels. Received: 'd'"),
         ((["a"], ["a"], ["a", "a"]), "`labels` must be distinct"),
+        ((["a"], ["a"], ["a", ""]), "`labels` must be distinct, and none of them empty"),
         ((["a"], ["a"], LABELS, [1.5]), "`confidences` must be one probability for each of 1 answers"),
         ((["a"], ["a"], LABELS, [0.5, 0.5]), "Received: 2 of 0.5 to 0.5"),
         ((["a"], ["a"], LABELS, [np.nan]), "Received: 1 of"),

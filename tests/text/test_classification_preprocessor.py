@@ -35,7 +35,8 @@ def test_ids_outside_the_vocabulary_are_refused(side: ClassificationPreprocessor
 
 
 def test_an_empty_text_cannot_be_answered(side: ClassificationPreprocessor) -> None:
-    assert side.answerable(side.encode_text(["", "abc"])).numpy().tolist() == [False, True]
+    texts = ["", "abc", "\u200b \u3164", "?"]
+    assert side.answerable(texts, side.encode_text(texts)).numpy().tolist() == [False, True, False, True]
 
 
 def test_in_a_pipeline(side: ClassificationPreprocessor) -> None:

@@ -73,14 +73,26 @@ def test_each_token_once() -> None:
     side = trained(MarkingNormalizer(MARKERS, once=True))
     texts = ["a <e1>b</e1>", "a", "<e1></e1>", "<e1>a<e1>b</e1>", "a</e1>b<e1>"]
     normal = side.normalizer.normalize_texts(texts)
-    assert side.answerable(side.encode_text(normal)).numpy().tolist() == [True, False, False, False, True]
+    assert side.answerable(normal, side.encode_text(normal)).numpy().tolist() == [
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
     assert side.normalizer.fault(normal[0]) is None
     assert side.normalizer.fault(normal[1]) == (
         "must hold each of <e1> </e1> once. Received: <e1> 0 times, </e1> 0 times"
     )
     assert side.normalizer.fault(normal[3]) == "must hold each of <e1> </e1> once. Received: <e1> 2 times"
     free = trained(MarkingNormalizer(MARKERS))
-    assert free.answerable(free.encode_text(normal)).numpy().tolist() == [True, True, False, True, True]
+    assert free.answerable(normal, free.encode_text(normal)).numpy().tolist() == [
+        True,
+        True,
+        False,
+        True,
+        True,
+    ]
     assert free.normalizer.fault(normal[3]) is None
 
 
@@ -115,6 +127,6 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert ids(loaded, "A <e1>Cat</e1>") == ids(side, "A <e1>Cat</e1>")
     assert side.special_ids[0] in ids(loaded, "A <e1>Cat</e1>")
     manifest = tmp_path / "tokenizer" / "preprocessor.json"
-    manifest.write_text(manifest.read_text().replace('"run"', '"sit"'))
+    manifest.write_text(manifest.read_text().replace('"run": 1,', ""))
     with pytest.raises(TextError, match=r"preprocessor\.json: `labels` must hold the labels of a run"):
         ClassificationPreprocessor.load(tmp_path / "tokenizer")

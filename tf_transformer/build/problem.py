@@ -5,8 +5,8 @@ checkpoints and writes results has no idea which task it is.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -74,6 +74,10 @@ class Examples:
     dev: Sequence[Any]
     test: Sequence[Any]
     report: Sequence[str]
+
+    def reporting(self, lines: Iterable[str]) -> "Examples":
+        """The same with more to tell."""
+        return replace(self, report=[*self.report, *lines])
 
 
 class Problem(ABC, Generic[AnyRecipe]):

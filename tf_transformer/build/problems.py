@@ -4,11 +4,13 @@ from typing import Any
 
 from tf_transformer.build.language_modelling import LanguageModellingProblem
 from tf_transformer.build.problem import Problem
+from tf_transformer.build.text_classification import TextClassificationProblem
 from tf_transformer.build.translation import TranslationProblem
 from tf_transformer.recipe import Recipe
 
 PROBLEMS: dict[str, type[Problem[Any]]] = {
     "translate": TranslationProblem,
+    "classify_text": TextClassificationProblem,
     "generate": LanguageModellingProblem,
 }
 

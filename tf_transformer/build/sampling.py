@@ -1,19 +1,25 @@
 """Other pieces for the same training text each epoch, as a recipe asks for."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.sampled_plan import Sampler
 from tf_transformer.data.sources import Corpus
 from tf_transformer.errors import RecipeError, TextError
 from tf_transformer.recipe.text_section import SubwordSampling
-from tf_transformer.text import Tokenizer
-from tf_transformer.text.sentencepiece_tokenizer import SentencePieceTokenizer
+
+
+class Samples(Protocol):
+    """A tokenizer that can be sampled from, or what encloses one."""
+
+    def sampler(self, texts: Sequence[str], alpha: float) -> Any:
+        """A sampler of texts that has a ``digest``."""
 
 
 def build_samplers(
     sampling: SubwordSampling,
-    tokenizers: Mapping[str, Tokenizer],
+    tokenizers: Mapping[str, Samples],
     corpora: Sequence[Corpus],
     encoded: EncodedCorpus,
 ) -> tuple[dict[str, Sampler], str]:
@@ -21,7 +27,7 @@ def build_samplers(
 
     Args:
         sampling: How much is sampled.
-        tokenizers: Of the columns that are sampled.
+        tokenizers: What has made the ids of each column that is sampled.
         corpora: What ``encoded`` was made of.
         encoded: Says which rows are left.
 
@@ -31,7 +37,6 @@ def build_samplers(
     samplers: dict[str, Sampler] = {}
     digests = []
     for name, tokenizer in tokenizers.items():
-        assert isinstance(tokenizer, SentencePieceTokenizer)  # a rule of recipes
         try:
             sampler = tokenizer.sampler(_texts(name, corpora, encoded), sampling.alpha)
         except TextError as error:

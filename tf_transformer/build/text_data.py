@@ -1,6 +1,6 @@
 """What tasks that read text have in common: from a recipe's entries to corpora, sets and tokenizers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -43,20 +43,23 @@ class TextSet:
 
 
 Read = Callable[[Any, str | None], Corpus]
-"""An entry of a recipe, and what reports call it (None for its label), to its rows, cleaned."""
+"""An entry of a recipe, and what reports call it (None for its title), to its rows, cleaned."""
 
 
 Carve = Callable[[Corpus, float], tuple[Corpus, Corpus]]
 """A corpus and a fraction to what remains of it, and what is carved for dev."""
 
 
-def read_examples(data: Data, read: Read, carve: Carve = split_by_hash) -> Examples:
+def read_examples(
+    data: Data, read: Read, carve: Carve = split_by_hash, labels: Collection[str] = ()
+) -> Examples:
     """Reads all corpora of a recipe, and carves dev where the recipe says so.
 
     Args:
         data: The recipe's section.
         read: Reads one entry.
         carve: Carves dev from a training corpus.
+        labels: Columns that are no text.
 
     Raises:
         DataError: When a file cannot be read rightly, or nothing usable is left of a set.
@@ -74,11 +77,13 @@ def read_examples(data: Data, read: Read, carve: Carve = split_by_hash) -> Examp
         weights=[entry.weight for entry in entries],
         dev=[TextSet(name, corpora) for name, corpora in dev.items()],
         test=[TextSet(name, corpora) for name, corpora in test.items()],
-        report=list(_report(train, [*dev.values(), *test.values()])),
+        report=list(_report(train, [*dev.values(), *test.values()], labels)),
     )
 
 
-def read_sets(data: Data, split: str, read: Read, carve: Carve = split_by_hash) -> Examples:
+def read_sets(
+    data: Data, split: str, read: Read, carve: Carve = split_by_hash, labels: Collection[str] = ()
+) -> Examples:
     """Reads the dev or the test sets of a recipe alone, where they are no part of train.
 
     Args:
@@ -86,16 +91,17 @@ def read_sets(data: Data, split: str, read: Read, carve: Carve = split_by_hash) 
         split: ``"dev"`` or ``"test"``.
         read: Reads one entry.
         carve: Carves dev from a training corpus.
+        labels: Columns that are no text.
 
     Raises:
         DataError: As of `read_examples`.
     """
     if split == "dev" and data.dev_fraction is not None:
-        sets = list(read_examples(data, read, carve).dev)
+        sets = list(read_examples(data, read, carve, labels).dev)
     else:
         entries = data.dev_sets if split == "dev" else data.test_sets
         sets = [TextSet(name, [read(entry, name)]) for name, entry in entries.items()]
-    report = list(_report([], [found.corpora for found in sets]))
+    report = list(_report([], [found.corpora for found in sets], labels))
     splits = {"dev": sets, "test": []} if split == "dev" else {"dev": [], "test": sets}
     return Examples(train=[], weights=[], report=report, **splits)
 
@@ -111,18 +117,21 @@ def build_normalizer(text: Text, keep: WhiteSpace = "words") -> Normalizer:
     return Normalizer(normal_form=None if form == "none" else form, lowercase=text.lowercase, keep=keep)
 
 
-def read_entry(entry: Any, normalizer: Normalizer, name: str | None = None) -> Corpus:
+def read_entry(
+    entry: Any, normalizer: Normalizer, name: str | None = None, labels: Collection[str] = ()
+) -> Corpus:
     """Reads one entry and cleans it; its columns are those of its ``columns_read``.
 
     Args:
         entry: Of the recipe's ``data`` section.
         normalizer: The recipe's.
-        name: What reports call the corpus; by default the entry's label.
+        name: What reports call the corpus; by default the entry's title.
+        labels: Columns that are no text.
     """
     how, columns = how_read(entry, name), entry.columns_read
     is_table = isinstance(entry, Table)
     corpus = read_table(entry.table, columns, **how) if is_table else read_parallel(columns, **how)
-    return clean(corpus, normalizer.normalize_texts, deduplicate=entry.deduplicate)
+    return clean(corpus, normalizer.normalize_texts, deduplicate=entry.deduplicate, labels=labels)
 
 
 def how_read(entry: Any, name: str | None) -> dict[str, Any]:
@@ -130,7 +139,7 @@ def how_read(entry: Any, name: str | None) -> dict[str, Any]:
     return {
         "encoding": entry.encoding,
         "on_bad_row": entry.on_bad_row,
-        "name": name or entry.label,
+        "name": name or entry.title,
     }
 
 
@@ -155,13 +164,19 @@ def texts_of(corpora: Sequence[Corpus], *columns: str) -> list[str]:
     return [text for name in columns for corpus in corpora for text in corpus.columns[name]]
 
 
-def sample_texts(data: Data, text: Text, folder: RunFolder) -> list[str]:
-    """Some source sentences of a run's own data; fewer, from its samples, where the data is not at hand."""
+def sample_texts(data: Data, read: Read, folder: RunFolder, column: str = "source") -> list[str]:
+    """Some texts of a run's own data; fewer, from its samples, where the data is not at hand.
+
+    Args:
+        data: The recipe's section.
+        read: Reads one entry.
+        folder: The run.
+        column: Which texts.
+    """
     entries = [*data.dev_sets.values(), *data.test_sets.values(), *data.train_entries]
-    normalizer = build_normalizer(text)
     for entry in entries[:1]:
         with suppress(DataError, OSError):
-            sources = read_entry(entry, normalizer).columns["source"]
+            sources = read(entry, None).columns[column]
             return list(sources[:: max(1, len(sources) // _MOST_SAMPLES)][:_MOST_SAMPLES])
     found: list[str] = []
     for path in sorted(folder.samples.glob("*.txt"))[-1:]:
@@ -170,9 +185,11 @@ def sample_texts(data: Data, text: Text, folder: RunFolder) -> list[str]:
     return found[:_MOST_SAMPLES]
 
 
-def _report(train: Sequence[Corpus], evaluated: Sequence[Sequence[Corpus]]) -> Iterator[str]:
+def _report(
+    train: Sequence[Corpus], evaluated: Sequence[Sequence[Corpus]], labels: Collection[str]
+) -> Iterator[str]:
     """What is to be said of dev and test; the training corpora report when they are encoded."""
     for other in (corpus for corpora in evaluated for corpus in corpora):
         yield from other.report.to_lines()
         for corpus in train:
-            yield from overlap(corpus, other).to_lines()
+            yield from overlap(corpus, other, labels).to_lines()

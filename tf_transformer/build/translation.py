@@ -62,12 +62,13 @@ class TranslationProblem(Problem[TranslateRecipe]):
     BUDGET_COLUMN: ClassVar[str | None] = "target"
 
     def read(self) -> Examples:
-        normalizer = build_normalizer(self.recipe.text)
-        return read_examples(self.recipe.data, lambda entry, name: read_entry(entry, normalizer, name))
+        return read_examples(self.recipe.data, self._read_entry)
 
     def read_split(self, split: str) -> Examples:
-        normalizer = build_normalizer(self.recipe.text)
-        return read_sets(self.recipe.data, split, lambda entry, name: read_entry(entry, normalizer, name))
+        return read_sets(self.recipe.data, split, self._read_entry)
+
+    def _read_entry(self, entry: Any, name: str | None) -> Corpus:
+        return read_entry(entry, build_normalizer(self.recipe.text), name)
 
     def make_side(self, examples: Examples) -> Preprocessor:
         text = self.recipe.text
@@ -221,7 +222,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
         return {"tokenize": self.recipe.evaluation.tokenize}
 
     def samples(self, folder: RunFolder) -> list[Any]:
-        return list(sample_texts(self.recipe.data, self.recipe.text, folder))
+        return list(sample_texts(self.recipe.data, self._read_entry, folder))
 
     def dev_sets(self, examples: Examples, side: Preprocessor) -> list[EvaluationSet]:
         return [self._with_batches(dev, side) for dev in examples.dev]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tf_transformer.build import load_run
+from tf_transformer.cli.classification import TextClassificationFace
 from tf_transformer.cli.generation import GenerationFace
 from tf_transformer.cli.task_face import TaskFace
 from tf_transformer.cli.translation import TranslationFace
@@ -11,6 +12,7 @@ from tf_transformer.manifest import is_export
 
 FACES: dict[str, type[TaskFace]] = {
     "translate": TranslationFace,
+    "classify_text": TextClassificationFace,
     "generate": GenerationFace,
 }
 

@@ -53,6 +53,12 @@ TASKS: dict[str, TaskOptions] = {
         examples=("--source", "--target"),
         runs_only=frozenset({"--beam", "--length-penalty", "--max-length"}),
     ),
+    "classify_text": TaskOptions(
+        noun="a classifier",
+        predict=frozenset({"--scores"}),
+        evaluate=frozenset({"--source", "--target"}),
+        examples=("--source", "--target"),
+    ),
     "generate": TaskOptions(
         noun="a language model",
         predict=frozenset({"--n-best", "--scores", *SAMPLING}),

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from typing import Final
 
+from tf_transformer.text.blank import INKLESS
+
 ZERO_WIDTH: Final = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )
@@ -14,10 +16,7 @@ CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 HTML_ENTITY: Final = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
-# Letters, marks and symbols by their category, yet without ink: fillers, joiners, variation selectors.
-_INKLESS: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
+_INKLESS: Final = re.compile(f"[{INKLESS}]")
 _INKLESS_CATEGORIES: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 

@@ -38,6 +38,7 @@ class SampledPlan:
         max_lengths: Name of a column to the positions that a row may take; columns left out have no limit.
         settings: What the samplers' draws depend on, for the digest.
         batch_tokens: See `BatchPlan`.
+        budget_column: See `BatchPlan`.
         seed: Of the order and of the segmentations.
         weights: See `BatchPlan`.
 
@@ -53,6 +54,7 @@ class SampledPlan:
         settings: str,
         batch_tokens: int,
         *,
+        budget_column: str | None = "target",
         seed: int = 0,
         weights: Sequence[float] | None = None,
     ) -> None:
@@ -66,6 +68,7 @@ class SampledPlan:
         self._settings = settings
         self._options: dict[str, Any] = {
             "batch_tokens": batch_tokens,
+            "budget_column": budget_column,
             "seed": seed,
             "corpora": encoded.corpora,
             "weights": weights,

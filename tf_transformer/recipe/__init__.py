@@ -2,6 +2,7 @@
 
 from tf_transformer.recipe.base import Evaluation, FileRecord, Recipe
 from tf_transformer.recipe.changes import Change, Changes, compare_recipes
+from tf_transformer.recipe.classify_text import ClassifyTextRecipe
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.digest import recipe_digest
 from tf_transformer.recipe.generate import GenerateRecipe
@@ -33,6 +34,7 @@ __all__ = [
     "RECIPES",
     "Change",
     "Changes",
+    "ClassifyTextRecipe",
     "Constant",
     "Cosine",
     "Data",

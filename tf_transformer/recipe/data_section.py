@@ -48,7 +48,7 @@ def _sets(data: Any, only: str) -> dict[str, Any]:
         return dict(data)
     if isinstance(data, Entry):
         return {data.name or only: data}
-    return {entry.label: entry for entry in data or ()}
+    return {entry.title: entry for entry in data or ()}
 
 
 def data_faults(data: Data) -> Iterator[Fault]:
@@ -65,10 +65,10 @@ def _names(data: Data) -> Iterator[Fault]:
             named = isinstance(getattr(data, split), dict)
             if named and entry.name not in (None, path[-1]):
                 yield Fault((*path, "name"), f"must be left out: the set is called {path[-1]}", entry.name)
-            elif not named and entry.label in seen:
+            elif not named and entry.title in seen:
                 rule = f"another entry of data.{split} is called so too: give this one another name"
-                yield Fault((*path, "name"), rule, entry.label, others=(("data", split),))
-            seen.add(entry.label)
+                yield Fault((*path, "name"), rule, entry.title, others=(("data", split),))
+            seen.add(entry.title)
 
 
 def _columns(data: Data) -> Iterator[Fault]:

@@ -12,7 +12,7 @@ from tf_transformer.recipe.fields import Encoding, Flag, Name, NormalForm, Secti
 
 
 class Entry(Section):
-    """The key that every kind of entry has; subclasses have the property ``label``, a name in any case."""
+    """The key that every kind of entry has; subclasses have the property ``title``, a name in any case."""
 
     FORM: ClassVar[str] = "<files>"
 
@@ -45,7 +45,7 @@ class Table(TextEntry):
     )
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         """The entry's name, or its table's."""
         return self.name or stem(self.table)
 

@@ -32,7 +32,7 @@ class Files(TextEntry):
     )
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         """The entry's name, or its source file's."""
         return self.name or stem(self.source)
 

@@ -25,7 +25,7 @@ class TextFile(TextEntry):
     text: DataFile = key(..., "Text file; .gz too.", midway="logged", example="train.txt")
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         """The entry's name, or its file's."""
         return self.name or stem(self.text)
 

@@ -7,10 +7,15 @@ tasks share in ``base.py`` and its sections, what one task has beside in the fil
 
 from tf_transformer.errors import RecipeError
 from tf_transformer.recipe.base import Recipe
+from tf_transformer.recipe.classify_text import ClassifyTextRecipe
 from tf_transformer.recipe.generate import GenerateRecipe
 from tf_transformer.recipe.translate import TranslateRecipe
 
-RECIPES: dict[str, type[Recipe]] = {"translate": TranslateRecipe, "generate": GenerateRecipe}
+RECIPES: dict[str, type[Recipe]] = {
+    "translate": TranslateRecipe,
+    "classify_text": ClassifyTextRecipe,
+    "generate": GenerateRecipe,
+}
 """The recipes that may be written, by their ``task``."""
 
 

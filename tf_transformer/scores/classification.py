@@ -59,7 +59,8 @@ class ClassificationScores:
         values: Figures by name, shares from 0 to 1: ``accuracy``, ``macro_f1``, and ``ece`` where
             confidences were given.
         classes: The score of each class that was counted for ``macro_f1`` or left out of it.
-        labels: Rows and columns of the matrix: the labels that are known, then others that examples have.
+        labels: Rows and columns of the matrix: the labels that are known, then others that examples have, and
+            the empty one where an example was not answered.
         confusion: How often the label of the row was answered by that of the column, ``[labels, labels]``.
         bins: Calibration by confidence; empty where no confidences were given.
     """
@@ -89,7 +90,7 @@ def score_labels(
     SemEval-2010 task 8 (Hendrickx et al., 2010, section 4.4).
 
     Args:
-        answers: The label that was answered to each example.
+        answers: The label that was answered to each example; empty where none was, which is wrong.
         references: The right label of each; one that is not among ``labels`` counts as answered wrong.
         labels: The labels that can be answered.
         confidences: The probability of each answer, for the expected calibration error.
@@ -106,8 +107,7 @@ def score_labels(
     labels = list_of_strings("labels", labels)
     num_bins = whole_number("num_bins", num_bins, 1)
     _check(answers, references, labels)
-    unseen = sorted(set(references) - set(labels))
-    rows = (*labels, *unseen)
+    rows = (*labels, *sorted({*references, *answers} - set(labels)))
     confusion = confusion_matrix(answers, references, rows)
     names = [_DIRECTION.sub("", label) if directed else label for label in rows]
     foreign = sorted(set(leave_out) - set(names))
@@ -139,7 +139,7 @@ def confusion_matrix(answers: Sequence[str], references: Sequence[str], labels: 
 def _class_scores(confusion: Matrix, names: Sequence[str]) -> dict[str, ClassScore]:
     """The scores of the classes that are a reference or an answer; `names` are those of the rows."""
     scores = {}
-    for name in dict.fromkeys(names):
+    for name in (name for name in dict.fromkeys(names) if name):
         places = [place for place, other in enumerate(names) if other == name]
         right = int(confusion[places, places].sum())
         examples, answers = int(confusion[places].sum()), int(confusion[:, places].sum())
@@ -185,8 +185,8 @@ def _check(answers: list[str], references: list[str], labels: list[str]) -> None
             "`answers` and `references` must be equally many, and at least one. "
             f"Received: {len(answers)} and {len(references)}"
         )
-    if len(set(labels)) < len(labels):
-        raise ValueError(f"`labels` must be distinct. Received: {labels}")
-    foreign = sorted(set(answers) - set(labels))
+    if len({*labels, ""}) <= len(labels):
+        raise ValueError(f"`labels` must be distinct, and none of them empty. Received: {labels}")
+    foreign = sorted(set(answers) - {*labels, ""})
     if foreign:
         raise ValueError(f"`answers` must be among the labels. Received: {foreign[0]!r}")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from tf_transformer.arguments import list_of_strings, whole_number
@@ -18,6 +17,7 @@ from tf_transformer.decoding.greedy import greedy_search
 from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.models import Transformer
 from tf_transformer.presets import END_ID, LONGEST_ANSWER, PAD_ID, START_ID
+from tf_transformer.tasks.batches import batches_by_length
 from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.options import SearchOptions, replace_options
 from tf_transformer.tasks.served import ServedTranslator
@@ -288,19 +288,3 @@ def _check_vocabularies(model: Transformer, preprocessor: Preprocessor) -> None:
                 f"`model` and `preprocessor` must have the same `{name}`: they do not belong together. "
                 f"Received: {mine} and {other}"
             )
-
-
-def batches_by_length(lengths: np.ndarray[Any, Any], positions: int) -> list[np.ndarray[Any, Any]]:
-    """Row numbers in batches of similar length, at most ``positions`` padded positions each.
-
-    Args:
-        lengths: ``[N]`` integers.
-        positions: Upper bound of rows times longest row; a longer single row is a batch by itself.
-    """
-    order = np.argsort(-lengths, kind="stable")
-    batches, start = [], 0
-    while start < len(order):
-        size = max(1, positions // max(1, int(lengths[order[start]])))
-        batches.append(order[start : start + size])
-        start += size
-    return batches

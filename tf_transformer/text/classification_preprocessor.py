@@ -10,6 +10,8 @@ from tf_transformer.arguments import list_of_strings
 from tf_transformer.errors import TextError
 from tf_transformer.presets import START_ID
 from tf_transformer.text import storage
+from tf_transformer.text.blank import is_visible
+from tf_transformer.text.enclosed_sampling import EnclosedSampler
 from tf_transformer.text.labels import Labels
 from tf_transformer.text.normalizer import Normalizer
 from tf_transformer.text.rows import checked_ids, checked_part, ended, padded, saved_normalizer
@@ -144,32 +146,44 @@ class ClassificationPreprocessor(tf.Module):
         parts = tf.concat([single, self.tokenizer.tokenize(text.flat_values)], axis=1)  # [parts, None]
         return text.with_flat_values(parts).merge_dims(1, 2)
 
-    def answerable(self, text_ids: tf.RaggedTensor) -> tf.Tensor:
-        """Whether there is anything to answer to: a piece of text, and special tokens as they must be.
+    def sampler(self, texts: Sequence[str], alpha: float) -> EnclosedSampler:
+        """What draws other segmentations of normalised texts, with ids as `encode_text` has them.
 
         Args:
-            text_ids: Ragged int32 `[B, None]` as from `encode_text`.
+            texts: Normalised texts.
+            alpha: See `SubwordSampler`.
+
+        Raises:
+            TextError: The tokenizer cannot be sampled from.
+        """
+        if self.tokenizer.kind != "sentencepiece":
+            raise TextError(f"only sentencepiece can be sampled from. Received: {self.tokenizer.kind}")
+        return EnclosedSampler(self.tokenizer, self.normalizer, texts, alpha)
+
+    def answerable(self, strings: Any, text_ids: tf.RaggedTensor) -> tf.Tensor:
+        """Whether there is anything to answer to: text that can be seen, and special tokens as they must be.
+
+        Args:
+            strings: string `[B]`, normalised by `normalizer`.
+            text_ids: What `encode_text` made of them, or the part of it that the model reads.
 
         Returns:
             Boolean `[B]`.
         """
-        special = [
-            tf.reduce_sum(tf.cast(text_ids == number, tf.int64), axis=1) for number in self.special_ids
-        ]
-        pieces = tf.cast(text_ids.row_lengths(), tf.int64) - 2  # without start and end
-        found = pieces > (tf.add_n(special) if special else 0)
+        found = is_visible(tf.convert_to_tensor(strings, tf.string))
         if isinstance(self.normalizer, MarkingNormalizer) and self.normalizer.once:
-            found &= tf.reduce_all(tf.stack(special) == 1, axis=0)
+            for number in self.special_ids:
+                found &= tf.reduce_sum(tf.cast(text_ids == number, tf.int32), axis=1) == 1
         return found
 
     def assemble(
-        self, text_ids: tf.RaggedTensor, label_ids: tf.Tensor, text_length: int | tf.Tensor | None = None
+        self, text_ids: tf.RaggedTensor, label: tf.Tensor, text_length: int | tf.Tensor | None = None
     ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         """Makes the arguments of a training step.
 
         Args:
             text_ids: Ragged `[B, None]` as from `encode_text`.
-            label_ids: int32 `[B]` as from `Labels.number`.
+            label: int32 `[B]` as from `Labels.number`.
             text_length: Length S to pad to; `None`: the longest row.
 
         Returns:
@@ -180,7 +194,7 @@ class ClassificationPreprocessor(tf.Module):
             tf.errors.InvalidArgumentError: An id is not in the vocabulary, or a row is longer than asked for.
         """
         text_ids = checked_ids("text_ids", text_ids, self.vocabulary_size)
-        return {"source_ids": padded("text_ids", text_ids, text_length)}, tf.cast(label_ids, tf.int32)
+        return {"source_ids": padded("text_ids", text_ids, text_length)}, tf.cast(label, tf.int32)
 
     def __call__(self, texts: Any, labels: Any) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         """Returns `assemble` of raw texts and labels, string `[B]`; fit for `Dataset.map` after `batch`."""
@@ -192,7 +206,10 @@ class ClassificationPreprocessor(tf.Module):
         Raises:
             TextError: The folder cannot be written.
         """
-        manifest = {"normalizer": self.normalizer.options, "labels": list(self.labels.names)}
+        manifest = {
+            "normalizer": self.normalizer.options,
+            "labels": dict(zip(self.labels.names, self.labels.counts, strict=True)),
+        }
         files = {MANIFEST: storage.manifest_bytes(manifest, {})}
         files |= {f"{_SIDE}/{name}": content for name, content in self.tokenizer.to_files().items()}
         storage.write_folder(folder, files)
@@ -206,10 +223,12 @@ class ClassificationPreprocessor(tf.Module):
         """
         path = Path(folder) / MANIFEST
         manifest = storage.read_manifest(path)
-        names = storage.field(manifest, path, "labels", list)
+        labels = storage.field(manifest, path, "labels", dict)
         normalizer = saved_normalizer(manifest, path)
         try:
-            return cls(load_tokenizer(path.parent / _SIDE), Labels(names), normalizer)
+            return cls(
+                load_tokenizer(path.parent / _SIDE), Labels(list(labels), list(labels.values())), normalizer
+            )
         except (TypeError, ValueError) as error:
             raise TextError(f"{path}: `labels` must hold the labels of a run. Received: {error}") from error
 

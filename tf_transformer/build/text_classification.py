@@ -1,0 +1,239 @@
+"""Classification of text: labelled texts, an encoder with a pooling, and the scores of labels."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import keras
+
+from tf_transformer.build.labelled_text import (
+    build_marking,
+    check_labels,
+    class_weights,
+    take_word_vectors,
+    well_marked,
+)
+from tf_transformer.build.problem import Examples, Heading, Problem, Words
+from tf_transformer.build.sampling import build_samplers
+from tf_transformer.build.text_data import (
+    make_tokenizer,
+    read_entry,
+    read_examples,
+    read_sets,
+    sample_texts,
+    texts_of,
+)
+from tf_transformer.build.weights import check_vocabularies
+from tf_transformer.checkpoints import Checkpoint
+from tf_transformer.data.batching import Batch
+from tf_transformer.data.cleaning import split_by_hash
+from tf_transformer.data.encoding import EncodedCorpus, encode, limit, merge
+from tf_transformer.data.pipeline import BatchPlan, Plan, SampledPlan
+from tf_transformer.data.sources import Corpus
+from tf_transformer.evaluation import EvaluationSet
+from tf_transformer.evaluation.classification import ClassificationEvaluator
+from tf_transformer.layers import Encoder, TextEmbedding
+from tf_transformer.models import Classifier
+from tf_transformer.models.deep_norm import deep_norm_alone
+from tf_transformer.recipe import ClassifyTextRecipe
+from tf_transformer.run_folder import RunFolder
+from tf_transformer.tasks import TextClassifier
+from tf_transformer.text import ClassificationPreprocessor, Labels, MarkingNormalizer
+from tf_transformer.text.classification_preprocessor import plain_parts
+
+LABELS = ("label",)
+"""The columns that are no text."""
+_carve = partial(split_by_hash, column="text")
+
+
+class TextClassificationProblem(Problem[ClassifyTextRecipe]):
+    """A recipe with ``task: classify_text``."""
+
+    WORDS: ClassVar[Words] = Words(
+        row="example",
+        data="text",
+        unit="text token",
+        verb="classify",
+        lengths="data.max_text_length",
+    )
+    HEADINGS: ClassVar[tuple[Heading, ...]] = (
+        ("val_loss", "dev loss", 9, "{:.3f}"),
+        ("val_accuracy", "accuracy", 9, "{:.1%}"),
+        ("val_macro_f1", "macro-F1", 9, "{:.1%}"),
+        ("examples_per_second", "examples/s", 10, "{:,.0f}"),
+    )
+    BUDGET_COLUMN: ClassVar[str | None] = "text"
+
+    def read(self) -> Examples:
+        examples = read_examples(self.recipe.data, self._read_entry, _carve, LABELS)
+        labels = sorted({label for corpus in examples.train for label in corpus.columns["label"]})
+        sets, unseen = [*examples.dev, *examples.test], self.recipe.evaluation.unseen_labels
+        return examples.reporting(check_labels(sets, labels, unseen))
+
+    def read_split(self, split: str) -> Examples:
+        return read_sets(self.recipe.data, split, self._read_entry, _carve, LABELS)
+
+    def _read_entry(self, entry: Any, name: str | None) -> Corpus:
+        normalizer = build_marking(self.recipe)
+        corpus = read_entry(entry, normalizer, name, labels=LABELS)
+        return well_marked(corpus, normalizer, entry.on_bad_row)
+
+    def make_side(self, examples: Examples) -> ClassificationPreprocessor:
+        normalizer = build_marking(self.recipe)
+        parts = plain_parts(normalizer, texts_of(examples.train, "text"))
+        labels = Labels.of(texts_of(examples.train, "label"))
+        return ClassificationPreprocessor(make_tokenizer(self.recipe.text, parts), labels, normalizer)
+
+    def load_side(self, folder: Path) -> ClassificationPreprocessor:
+        return ClassificationPreprocessor.load(folder)
+
+    def check_side(self, side: ClassificationPreprocessor, checkpoint: Checkpoint, folder: Path) -> None:
+        check_vocabularies(checkpoint, folder, lambda _: ("text", side.vocabulary_size))
+
+    def side_sizes(self, side: ClassificationPreprocessor) -> str:
+        return f"a vocabulary of {side.vocabulary_size} and {len(side.labels)} labels"
+
+    def encode(self, examples: Examples, side: ClassificationPreprocessor) -> EncodedCorpus:
+        encoders = {"text": side.encode_text, "label": side.labels.number}
+        encoded = merge([encode(corpus, encoders) for corpus in examples.train])
+        return limit(encoded, self._limits, self.recipe.data.on_long, keep_last=("text",))
+
+    def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> BatchPlan:
+        return BatchPlan(
+            encoded.lengths,
+            size,
+            budget_column=self.BUDGET_COLUMN,
+            seed=self.recipe.training.seed,
+            corpora=encoded.corpora,
+            weights=weights,
+        )
+
+    def plan(self, examples: Examples, encoded: EncodedCorpus, side: ClassificationPreprocessor) -> Plan:
+        sampling = self.recipe.training.subword_sampling
+        if sampling is None:
+            return super().plan(examples, encoded, side)
+        samplers, settings = build_samplers(sampling, {"text": side}, examples.train, encoded)
+        return SampledPlan(
+            encoded,
+            samplers,
+            self._limits,
+            settings,
+            self.update_size,
+            budget_column=self.BUDGET_COLUMN,
+            seed=self.recipe.training.seed,
+            weights=examples.weights,
+        )
+
+    @property
+    def _limits(self) -> dict[str, int]:
+        return {"text": self.recipe.data.max_text_length}
+
+    def cost(self, batch: Batch, side: ClassificationPreprocessor) -> float:
+        """A rough count of the numbers that the backward pass needs, of layers and of attention's weights."""
+        model, length = self.recipe.model, batch.lengths["text"]
+        layer = 12 * model.hidden_dim + 2 * model.intermediate_dim
+        before = model.hidden_dim * (2 + 2 * len(model.convolutions))
+        return len(batch.rows) * (
+            length * (model.num_layers * layer + before) + 3 * model.num_layers * model.num_heads * length**2
+        )
+
+    def describe_batch(self, batch: Batch) -> str:
+        return f"{len(batch.rows):,} texts, padded to {batch.lengths['text']} pieces"
+
+    def smaller_updates(self) -> str:
+        return f"training.batch_tokens (now {self.recipe.training.batch_tokens:,}) or {self._longest}"
+
+    def smaller_validation(self) -> str:
+        return self._longest
+
+    @property
+    def _longest(self) -> str:
+        return f"data.max_text_length ({self.recipe.data.max_text_length})"
+
+    def model(self, side: ClassificationPreprocessor, precision: str) -> Classifier:
+        keras.utils.set_random_seed(self.recipe.training.seed)
+        sizes = self.recipe.model
+        embedding = TextEmbedding(
+            side.vocabulary_size,
+            sizes.hidden_dim,
+            embedding_dim=sizes.embedding_dim,
+            convolutions=sizes.convolutions,
+            marked_ids=side.special_ids if sizes.uses_marks else (),
+            mark_distance=sizes.mark_distance,
+            positions=sizes.positions,
+            max_length=sizes.max_length,
+            dropout=sizes.dropout,
+            token_dropout=sizes.token_dropout,
+            dtype=precision,
+            name="embedding",
+        )
+        embedding.tokens.trainable = not sizes.freeze_embeddings
+        encoder = Encoder(
+            sizes.num_layers,
+            sizes.num_heads,
+            sizes.intermediate_dim,
+            dropout=sizes.dropout,
+            attention_dropout=sizes.attention_dropout,
+            activation_dropout=sizes.activation_dropout,
+            activation=sizes.activation,
+            norm="post" if sizes.norm == "deep" else sizes.norm,
+            **(deep_norm_alone(sizes.num_layers) if sizes.norm == "deep" else {}),
+            dtype=precision,
+            name="encoder",
+        )
+        return Classifier(
+            len(side.labels),
+            embedding,
+            encoder,
+            pooling=sizes.poolings,
+            dropout=sizes.pooled_dropout,
+            class_weights=class_weights(self.recipe, side.labels),
+            dtype=precision,
+        )
+
+    def first_weights(self, model: Classifier, side: ClassificationPreprocessor) -> Iterator[str]:
+        if self.recipe.model.word_vectors is not None:
+            yield take_word_vectors(self.recipe.model.word_vectors, model.embedding.tokens, side)
+
+    @property
+    def loss_options(self) -> dict[str, Any]:
+        return {"r_drop": self.recipe.training.r_drop}
+
+    def task(self, model: Classifier, side: ClassificationPreprocessor) -> TextClassifier:
+        return TextClassifier(model, side, max_length=self.recipe.data.max_text_length)
+
+    def samples(self, folder: RunFolder) -> list[Any]:
+        normalizer = build_marking(self.recipe)
+        texts = sample_texts(self.recipe.data, self._read_entry, folder, "text")
+        return normalizer.spell(texts) if isinstance(normalizer, MarkingNormalizer) else texts
+
+    def dev_sets(self, examples: Examples, side: ClassificationPreprocessor) -> list[EvaluationSet]:
+        return self._sets(examples.dev, side)
+
+    def test_sets(self, examples: Examples, side: ClassificationPreprocessor) -> list[EvaluationSet]:
+        return self._sets(examples.test, side)
+
+    def _sets(self, sets: Sequence[Any], side: ClassificationPreprocessor) -> list[EvaluationSet]:
+        for _ in check_labels(sets, side.labels.names, self.recipe.evaluation.unseen_labels):
+            pass  # told when all was read
+        return [found.evaluation_set() for found in sets]
+
+    def evaluator(self, task: TextClassifier) -> ClassificationEvaluator:
+        evaluation, normalizer = self.recipe.evaluation, task.side.normalizer
+        marking = normalizer if isinstance(normalizer, MarkingNormalizer) else None
+        return ClassificationEvaluator(
+            task,
+            label_smoothing=self.recipe.training.label_smoothing,
+            class_weights=task.model.class_weights,
+            directed=evaluation.directed,
+            leave_out=evaluation.leave_out,
+            samples=evaluation.samples,
+            show=(lambda text: marking.spell([text])[0]) if marking is not None else str,
+        )
+
+    @property
+    def measured_by(self) -> tuple[str, ...]:
+        """See `Problem`."""
+        of_f1 = ("evaluation.directed", "evaluation.leave_out")
+        return of_f1 if self.recipe.training.best_by == "macro_f1" else ()

@@ -1,0 +1,237 @@
+"""The recipe of a text classification."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Discriminator, Field, Strict, Tag
+
+from tf_transformer.recipe.base import Evaluation, Recipe, Rule
+from tf_transformer.recipe.data_section import Data
+from tf_transformer.recipe.fault import Fault, at
+from tf_transformer.recipe.fields import MOST_PIECES, DataFile, Flag, Whole, key, one_or_list
+from tf_transformer.recipe.labelled_entries import DevData, TestData, TrainData
+from tf_transformer.recipe.model_section import Rate, SequenceModel, Size
+from tf_transformer.recipe.text_section import (
+    SubwordSampling,
+    Text,
+    entries_form,
+    normal_form_faults,
+    sampling_faults,
+    text_faults,
+)
+from tf_transformer.recipe.training_section import BatchSize, EarlyStopping, Training
+
+Pieces = Annotated[Whole, Field(ge=3, le=MOST_PIECES)]
+Pooling = Literal["mean", "first", "max", "attention", "marks"]
+Poolings = Annotated[tuple[Pooling, ...], Strict(False), Field(min_length=1)]
+Widths = Annotated[tuple[Annotated[Whole, Field(ge=1, le=100)], ...], Strict(False)]
+Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Strict(False)]
+Measure = Literal["accuracy", "macro_f1", "loss"]
+
+
+class ClassifyData(Data):
+    """The text and its labels: files, tables, and how long a text may be."""
+
+    train: TrainData = key(..., "Training text: one entry, or a list of entries.", midway="logged")
+    dev: DevData = key(
+        ..., "Text that validation runs on: an entry, a list, named sets, or {fraction: 0.05} of train.",
+        midway="logged",
+    )  # fmt: skip
+    test: TestData | None = key(
+        None, "Text that is scored once, when training ends: an entry, a list, or named sets.", midway="free"
+    )
+    max_text_length: Pieces = key(
+        256, "Longest text in pieces, the start and the end token included.", midway="logged"
+    )
+    on_long: Literal["drop", "truncate"] = key(
+        "truncate", "What to do with a longer training text; counted either way.", midway="logged"
+    )
+
+
+class ClassifyText(Text):
+    """How text becomes ids, in training and in serving alike."""
+
+    special_tokens: Names = key(
+        (),
+        "Tokens such as <e1> that a text may hold as they are spelled here, and that nothing else becomes.",
+        midway="refused",
+    )
+
+
+class ClassifyModel(SequenceModel):
+    """The Transformer's encoder, what comes before it, and how its states become one vector."""
+
+    pooling: Annotated[
+        Annotated[Pooling, Tag("<one>")] | Annotated[Poolings, Tag("<list>")], Discriminator(one_or_list)
+    ] = key(
+        "mean",
+        "States to a vector: mean, first, max, attention, marks (those at text.special_tokens); or a list.",
+        midway="refused",
+    )
+    pooled_dropout: Rate = key(0.1, "Dropout of that vector.", midway="logged")
+    token_dropout: Rate = key(
+        0.0, "Share of training's pieces that are replaced by the unknown one.", midway="logged"
+    )
+    convolutions: Widths = key(
+        (), "Widths of convolutions before the encoder, such as [2, 3]; none for none.", midway="refused"
+    )
+    mark_distance: Annotated[Whole, Field(ge=0, le=10**4)] = key(
+        0,
+        "How many pieces from a special token a piece still knows its distance, by a trained vector; or 0.",
+        midway="refused",
+    )
+    embedding_dim: Size | None = key(
+        None, "Width of the table of pieces, where it is not hidden_dim: projected to that.", midway="refused"
+    )
+    word_vectors: DataFile | None = key(
+        None,
+        "A file with word vectors, in the text format of word2vec and GloVe, that the table begins with.",
+        midway="free",
+    )
+    freeze_embeddings: Flag = key(
+        False, "Leave the table of pieces as it is at the beginning.", midway="refused"
+    )
+
+    @property
+    def poolings(self) -> tuple[Pooling, ...]:
+        """The poolings, also where there is one."""
+        return self.pooling if isinstance(self.pooling, tuple) else (self.pooling,)
+
+    @property
+    def uses_marks(self) -> bool:
+        """Whether the model asks where special tokens stand: each text must have each of them once."""
+        return "marks" in self.poolings or self.mark_distance > 0
+
+
+class ClassifyStopping(EarlyStopping):
+    """Stops when validation gets no better."""
+
+    metric: Measure = key("accuracy", "Measure of the first dev set.", midway="free")
+
+
+class ClassifyTraining(Training):
+    """How long, how fast, and what is kept. The first of steps, epochs and minutes to be reached ends it."""
+
+    BUDGET: ClassVar[str] = "batch_tokens"
+    STOPPING: ClassVar[type[EarlyStopping]] = ClassifyStopping
+
+    batch_tokens: BatchSize = key(
+        2048,
+        "Real tokens of the texts of one update, over all devices; auto finds, once, what fits, up to 25000.",
+        midway="logged",
+        after="minutes",
+    )
+    class_weights: Literal["balanced"] | dict[str, Annotated[float, Field(ge=0, le=10**6)]] | None = key(
+        None,
+        "Weights of the loss by label: balanced (rare ones weigh more), a number for each, or null for none.",
+        midway="logged",
+        after="label_smoothing",
+    )
+    subword_sampling: SubwordSampling | None = key(
+        None,
+        "Segment training text anew each epoch (sentencepiece only); null for never.",
+        midway="logged",
+        after="average_by",
+    )
+    r_drop: Annotated[float, Field(gt=0, le=1000)] | None = key(
+        None,
+        "R-Drop's alpha, such as 5: two dropouts of each batch must agree, at twice the cost; null for one.",
+        midway="logged",
+        after="subword_sampling",
+    )
+    early_stopping: ClassifyStopping | None = key(
+        None, "Stop when validation gets no better; null for never.", midway="free"
+    )
+
+
+class ClassifyEvaluation(Evaluation):
+    """What validation measures."""
+
+    unseen_labels: Literal["error", "wrong"] = key(
+        "error",
+        "A label of dev or test that train does not have: stop and name it, or count its examples as wrong.",
+        midway="logged",
+    )
+    directed: Flag = key(
+        False,
+        "Labels R(e1,e2) and R(e2,e1) are one class of macro_f1; the wrong direction is wrong.",
+        midway="logged",
+    )
+    leave_out: Names = key((), "Labels that macro_f1 leaves out.", midway="logged")
+
+
+def _marks(text: ClassifyText, model: ClassifyModel) -> Iterator[Fault]:
+    if not model.uses_marks or text.special_tokens:
+        return
+    name = "pooling" if "marks" in model.poolings else "mark_distance"
+    rule = "asks for text.special_tokens, and there are none"
+    yield Fault(("model", name), rule, getattr(model, name), others=(at("text.special_tokens"),))
+
+
+def _special_tokens(text: ClassifyText) -> Iterator[Fault]:
+    for place, token in enumerate(text.special_tokens):
+        if not token.isprintable() or any(letter.isspace() for letter in token):
+            rule = "must have no white space and no control characters"
+            yield Fault(("text", "special_tokens", place), rule, token)
+        elif token in text.special_tokens[:place]:
+            yield Fault(("text", "special_tokens", place), "is there twice", token)
+
+
+def _table(model: ClassifyModel) -> Iterator[Fault]:
+    if model.freeze_embeddings and model.word_vectors is None:
+        rule = "is for model.word_vectors, and there are none: a table drawn at random would never learn"
+        yield Fault(("model", "freeze_embeddings"), rule, True, others=(at("model.word_vectors"),))
+
+
+def _positions(data: ClassifyData, model: ClassifyModel) -> Iterator[Fault]:
+    longest = data.max_text_length
+    if model.positions == "learned" and model.max_length is not None and model.max_length < longest:
+        rule = f"must be at least data.max_text_length, which is {longest}"
+        others = (at("model.positions"), at("data.max_text_length"))
+        yield Fault(("model", "max_length"), rule, model.max_length, others=others)
+
+
+class ClassifyTextRecipe(Recipe):
+    """All that determines a run of a text classification."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        *Recipe.RULES,
+        (("text",), text_faults),
+        (("text",), _special_tokens),
+        (("text", "model"), _marks),
+        (("model",), _table),
+        (("text", "training"), sampling_faults),
+        (("data", "model"), _positions),
+        (("data", "text"), normal_form_faults),
+    )
+
+    task: Literal["classify_text"] = key(..., "What is trained.", midway="refused", example="classify_text")
+    data: ClassifyData = key(..., "The text and its labels.", midway="logged")
+    text: ClassifyText = key(
+        ClassifyText(),
+        "How text becomes ids, in training and in serving alike.",
+        midway="refused",
+        after="data",
+    )
+    model: ClassifyModel = key(ClassifyModel(), "The Transformer's encoder.", midway="refused")
+    training: ClassifyTraining = key(
+        ClassifyTraining(), "How long, how fast, and what is kept.", midway="logged"
+    )
+    evaluation: ClassifyEvaluation = key(ClassifyEvaluation(), "What validation measures.", midway="logged")
+
+    def completed(self) -> Self:
+        """See `Recipe`; also normal form, and rows of learned positions."""
+        recipe = super().completed()
+        form = recipe.text.normal_form or entries_form(recipe.data) or "none"
+        recipe = recipe.replaced("text", normal_form=form)
+        if recipe.model.positions == "learned" and recipe.model.max_length is None:
+            recipe = recipe.replaced("model", max_length=recipe.data.max_text_length)
+        return recipe
+
+    def warnings(self) -> Iterator[str]:
+        """See `Recipe`."""
+        yield from super().warnings()
+        model = self.model
+        dropouts = (model.dropout, model.attention_dropout, model.activation_dropout)
+        if self.training.r_drop and not any((*dropouts, model.pooled_dropout, model.token_dropout)):
+            yield "training.r_drop compares two dropouts, and there is none: all of model's are 0"
