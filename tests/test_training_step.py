@@ -23,6 +23,7 @@ class Toy(keras.Model):
     """The same logits everywhere: its only weight, one number a class."""
 
     COUNTS = Transformer.COUNTS
+    source_inputs = Transformer.source_inputs
     counts = Transformer.counts
 
     def __init__(self) -> None:

@@ -32,6 +32,8 @@ class Manifest(BaseModel):
     special_tokens: tuple[str, ...] = Field(
         (), description="Tokens that its text may hold as they are spelled."
     )
+    image_form: dict[str, Any] = Field({}, description="Height, width and channels of its pictures.")
+    features: int = Field(0, description="Numbers in each vector of its sequences.")
     signatures: tuple[str, ...] = Field(description="Names of the model's signatures.")
     source_vocabulary_size: int = Field(0, description="Ids that the source side knows.")
     target_vocabulary_size: int = Field(0, description="Ids that the target side knows.")

@@ -81,8 +81,8 @@ def test_the_first_picture_decides_what_is_left_open() -> None:
     form = ImageForm(height=5).completed((5, 7, 3))
     assert form.shape == (5, 7, 3) and str(form) == "5 x 7 pixels, 3 channels"
     assert form.fault((5, 7, 3)) is None
-    assert form.fault((6, 7, 3)) == "is 6 x 7 pixels, and all must be 5 x 7"
-    assert form.fault((5, 7, 1)) == "has 1 channel, and all must have 3 channels"
+    assert form.fault((6, 7, 3)) == "is 6 x 7 pixels (height x width), not 5 x 7"
+    assert form.fault((5, 7, 1)) == "has 1 channel, not 3 channels"
     assert ImageForm(5, 7, 3, resize="pad", convert=True).fault((6, 9, 1)) is None
     assert ImageForm(**form.to_json()) == form
 

@@ -56,10 +56,10 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "empty": (lambda path: path.write_bytes(b""), "is empty"),
     "cut": (lambda path: path.write_bytes(tf.io.encode_png(grey(1)).numpy()[:-20]), "is no whole picture"),
-    "size": (lambda path: write_png(path, grey(1, 4, 5)), "is 4 x 5 pixels, and all must be 3 x 5"),
+    "size": (lambda path: write_png(path, grey(1, 4, 5)), "is 4 x 5 pixels (height x width), not 3 x 5"),
     "channels": (
         lambda path: write_png(path, np.zeros((3, 5, 3), "uint8")),
-        "has 3 channels, and all must have 1 channel",
+        "has 3 channels, not 1 channel",
     ),
 }
 
@@ -218,7 +218,9 @@ def test_a_bad_row_is_named(tmp_path: Path, line: str, said: str) -> None:
 
 def test_tables_of_another_form_are_refused(tmp_path: Path) -> None:
     path = table(tmp_path / "x.csv", "1,2,3,4")
-    with pytest.raises(DataError, match=r"a picture of the table is 1 x 3 pixels, and all must be 3 x 1"):
+    with pytest.raises(
+        DataError, match=r"a picture of the table is 1 x 3 pixels \(height x width\), not 3 x 1"
+    ):
         read_image_table(path, ImageForm(3, 1), label=4, **SIZE)
     with pytest.raises(DataError, match=r"must have 4 columns. Received: column 9 for label"):
         read_image_table(path, ANY, label=9, **SIZE)

@@ -84,7 +84,7 @@ def check_labels(sets: Sequence[TextSet], labels: Sequence[str], on_unseen: OnUn
                 yield f"{found.name}: {count} with labels that training has not: {', '.join(strange)}"
 
 
-def class_weights(recipe: ClassifyTextRecipe, labels: Labels) -> list[float] | None:
+def class_weights(recipe: Any, labels: Labels) -> list[float] | None:
     """What an example of each label weighs in the loss; the mean over training is 1 where they are balanced.
 
     Raises:

@@ -2,16 +2,20 @@
 
 from typing import Any
 
+from tf_transformer.build.image_classification import ImageClassificationProblem
 from tf_transformer.build.language_modelling import LanguageModellingProblem
 from tf_transformer.build.problem import Problem
 from tf_transformer.build.text_classification import TextClassificationProblem
 from tf_transformer.build.translation import TranslationProblem
+from tf_transformer.build.vector_classification import VectorClassificationProblem
 from tf_transformer.recipe import Recipe
 
 PROBLEMS: dict[str, type[Problem[Any]]] = {
     "translate": TranslationProblem,
     "classify_text": TextClassificationProblem,
     "generate": LanguageModellingProblem,
+    "classify_images": ImageClassificationProblem,
+    "classify_vectors": VectorClassificationProblem,
 }
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 from tf_transformer.build import load_run
 from tf_transformer.cli.classification import TextClassificationFace
 from tf_transformer.cli.generation import GenerationFace
+from tf_transformer.cli.image_classification import ImageClassificationFace
 from tf_transformer.cli.task_face import TaskFace
 from tf_transformer.cli.translation import TranslationFace
+from tf_transformer.cli.vector_classification import VectorClassificationFace
 from tf_transformer.export.loading import load_export
 from tf_transformer.manifest import is_export
 
@@ -14,6 +16,8 @@ FACES: dict[str, type[TaskFace]] = {
     "translate": TranslationFace,
     "classify_text": TextClassificationFace,
     "generate": GenerationFace,
+    "classify_images": ImageClassificationFace,
+    "classify_vectors": VectorClassificationFace,
 }
 
 

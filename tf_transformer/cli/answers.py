@@ -215,6 +215,14 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Other text to score: its references.", show_default=False),
     ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Other examples to score: a folder with a subfolder for each class.",
+            show_default=False,
+        ),
+    ] = None,
     tokenize: Annotated[
         Tokenize | None,
         typer.Option(help="sacreBLEU's tokenizer for BLEU. Default: the recipe's.", show_default=False),
@@ -235,13 +243,13 @@ def evaluate(
     Example: tf-transformer evaluate runs/quickstart
              tf-transformer evaluate runs/quickstart --source in.txt --target out.txt --json
     """
-    own = {"--source": source, "--target": target, "--tokenize": tokenize}
+    own = {"--source": source, "--target": target, "--folder": folder, "--tokenize": tokenize}
     check_options(model, "evaluate", {"--checkpoint": checkpoint, **own})
     sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
     with quiet_import():
         from tf_transformer.cli.answering import open_answering
         from tf_transformer.cli.scoring import report, score, titled
-    options = {"source": source, "target": target, "tokenize": tokenize}
+    options = {"source": source, "target": target, "folder": folder, "tokenize": tokenize}
     answering = open_answering(model, checkpoint)
     say = _teller(quiet)
     _introduce(answering, say)

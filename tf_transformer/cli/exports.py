@@ -59,7 +59,7 @@ def export(
             if manifest.python_modules
             else "needs TensorFlow alone"
         )
-        checked = manifest.verification.get("sentences", 0)
+        checked = manifest.verification.get("sentences") or manifest.verification.get("examples", 0)
         verified = f"{counted(checked, 'answer')} verified"
         print(f"checkpoint {loaded.checkpoint}; {verified}; {needs}", file=sys.stderr)
     print(version)

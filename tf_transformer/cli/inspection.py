@@ -71,7 +71,8 @@ def _columns(encoded: EncodedCorpus, columns: Any, shares: dict[str, float]) -> 
         yield f"padding: {', '.join(named)}"
     for name in encoded.lengths:
         ids = columns[name].flat_values.numpy()
-        yield f"unknown pieces: {np.mean(ids == UNKNOWN_ID):.3%} of {name}"
+        if np.issubdtype(ids.dtype, np.integer):
+            yield f"unknown pieces: {np.mean(ids == UNKNOWN_ID):.3%} of {name}"
 
 
 def _summary(model: Any) -> Iterator[str]:

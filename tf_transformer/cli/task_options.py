@@ -67,6 +67,18 @@ TASKS: dict[str, TaskOptions] = {
         runs_only=frozenset({"--n-best", *SAMPLING}),
         scores_exports=False,
     ),
+    "classify_images": TaskOptions(
+        noun="a classifier of pictures",
+        predict=frozenset({"--scores"}),
+        evaluate=frozenset({"--folder"}),
+        examples=("--folder",),
+    ),
+    "classify_vectors": TaskOptions(
+        noun="a classifier of sequences",
+        predict=frozenset({"--scores"}),
+        evaluate=frozenset({"--folder"}),
+        examples=("--folder",),
+    ),
 }
 
 

@@ -66,9 +66,9 @@ class ImageForm:
         """Why a picture of this height, width and channels is refused; None where it can be used."""
         height, width, channels = shape
         if self.resize == "none" and (self.height or height, self.width or width) != (height, width):
-            return f"is {height} x {width} pixels, and all must be {_size(self.height, self.width)}"
+            return f"is {height} x {width} pixels (height x width), not {_size(self.height, self.width)}"
         if not self.convert and self.channels not in (None, channels):
-            return f"has {_channels(channels)}, and all must have {_channels(self.channels)}"
+            return f"has {_channels(channels)}, not {_channels(self.channels)}"
         return None
 
     def to_json(self) -> dict[str, Any]:
@@ -103,11 +103,11 @@ def decode_image(content: tf.Tensor, form: ImageForm, place: tf.Tensor | None = 
     """
     channels = form.channels if form.convert else None
     pixels = tf.io.decode_image(content, channels=channels or 0, expand_animations=False)
-    shape = tf.shape(pixels)
-    with tf.control_dependencies(_checks(shape, form, place)):
+    with tf.control_dependencies(_checks(tf.shape(pixels), form, place)):
         pixels = tf.identity(pixels)
-    pixels = tf.ensure_shape(fit_image(pixels, form), form.shape)
-    return pixels
+    fitted = fit_image(pixels, form)
+    # Not `ensure_shape`: graphs are rewritten so that it comes first, and says less well what is wrong.
+    return fitted if None in form.shape else tf.reshape(fitted, form.shape)
 
 
 def _checks(shape: tf.Tensor, form: ImageForm, place: tf.Tensor | None) -> list[Any]:

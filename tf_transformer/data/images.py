@@ -3,6 +3,7 @@
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,19 @@ def read_image_folder(
                     read[number] = fitted(found, form)
                     form = form.completed(read[number].shape)
     return labelled_corpus(rows, read, bad, top, name, on_bad_row, np.stack)
+
+
+def encoded_folder(corpus: LabelledCorpus, folder: Path) -> LabelledCorpus:
+    """The corpus of a folder with the content of each file in place of its pixels.
+
+    Raises:
+        DataError: When a file cannot be read any more.
+    """
+    try:
+        contents = [(folder / place).read_bytes() for place in corpus.places]
+    except OSError as error:
+        raise DataError(f"{error.filename}: {error.strerror or error}") from None
+    return replace(corpus, inputs=contents)
 
 
 def class_files(folder: Path) -> dict[str, list[Path]]:

@@ -62,6 +62,11 @@ class LabelledCorpus:
         )
 
 
+def place_of(corpus: LabelledCorpus, row: int) -> str:
+    """The file or folder of a row, and its place there."""
+    return f"{corpus.files[0]}, {corpus.places[row]}"
+
+
 def labelled_corpus(
     rows: Sequence[tuple[str, str]],
     read: Mapping[int, Any],

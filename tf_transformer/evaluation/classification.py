@@ -38,7 +38,8 @@ class ClassificationEvaluator(Evaluator):
         directed: See `score_labels`.
         leave_out: Labels that macro-F1 leaves out.
         samples: Examples whose answers ``quick`` shows.
-        show: An example as a person reads it; by default as it is.
+        shown: The column that a person is shown of an example; by default the example itself.
+        show: What is shown as a person reads it; by default as it is.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class ClassificationEvaluator(Evaluator):
         directed: bool = False,
         leave_out: Sequence[str] = (),
         samples: int = 0,
+        shown: str | None = None,
         show: Callable[[Any], str] = str,
     ) -> None:
         self.task = task
@@ -60,6 +62,7 @@ class ClassificationEvaluator(Evaluator):
         self.directed = directed
         self.leave_out = [label for label in leave_out if label in task.labels]
         self.samples = samples
+        self.shown = shown or examples
         self.show = show
 
     def quick(self, found: EvaluationSet) -> Evaluated:
@@ -78,7 +81,7 @@ class ClassificationEvaluator(Evaluator):
         logs = self._log_probabilities(found, advance)
         answers, scores = self._scored(found, logs)
         figures = {"loss": self._loss(logs, found.columns["label"]), **scores.values}
-        rows = zip(found.columns[self.examples], found.columns["label"], answers, strict=True)
+        rows = zip(found.columns[self.shown], found.columns["label"], answers, strict=True)
         return Evaluated(
             figures,
             brief=_brief(figures),

@@ -1,7 +1,8 @@
 """An exported folder as something that answers: no model code, only what the SavedModel holds."""
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,17 +49,41 @@ class ExportedModel:
         order = sorted(range(len(examples)), key=lambda place: len(examples[place]))
         for start in range(0, len(order), EXAMPLES_AT_ONCE):
             batch = [examples[place] for place in order[start : start + EXAMPLES_AT_ONCE]]
-            try:
+            with self._running(signature):
                 function = self.signatures[signature]
                 (name,) = function.structured_input_signature[1]
                 found = function(**{name: tf.constant(batch, tf.string)})
                 rows += zip(*(_plain(found[output].numpy().tolist()) for output in outputs), strict=True)
-            except (tf.errors.OpError, KeyError, TypeError, ValueError) as error:
-                raise ExportError(f"{self.folder}: {signature} cannot be run ({_reason(error)})") from None
         answers: list[tuple[Any, ...]] = [()] * len(examples)
         for place, row in zip(order, rows, strict=True):
             answers[place] = row
         return answers
+
+    def call(self, signature: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Runs a signature on arrays.
+
+        Args:
+            signature: Its name.
+            arguments: Its arguments by name.
+
+        Returns:
+            What it returns, arrays by name.
+
+        Raises:
+            ExportError: When it cannot be run on them.
+        """
+        with self._running(signature):
+            function = self.signatures[signature]
+            specs = function.structured_input_signature[1]
+            given = {name: tf.constant(value, specs[name].dtype) for name, value in arguments.items()}
+            return {name: tensor.numpy() for name, tensor in function(**given).items()}
+
+    @contextmanager
+    def _running(self, signature: str) -> Iterator[None]:
+        try:
+            yield
+        except (tf.errors.OpError, KeyError, TypeError, ValueError) as error:
+            raise ExportError(f"{self.folder}: {signature} cannot be run ({_reason(error)})") from None
 
 
 def load_export(path: Path) -> ExportedModel:

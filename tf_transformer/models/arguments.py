@@ -1,5 +1,6 @@
 """Checks of what models are constructed and called with."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from keras import ops
@@ -29,6 +30,17 @@ def vocabulary_sizes(shared: int | None, source: int | None, target: int | None)
     )
 
 
+def target_size_alone(shared: int | None, source: int | None, target: int | None) -> int:
+    """The size of the target's vocabulary, where the source has none."""
+    if shared is not None or source is not None or target is None:
+        raise ValueError(
+            "With `source_embedding`, give `target_vocabulary_size` alone: the source has no tokens. "
+            f"Received: vocabulary_size={shared}, source_vocabulary_size={source}, "
+            f"target_vocabulary_size={target}"
+        )
+    return whole_number("target_vocabulary_size", target, 1)
+
+
 def chosen_ties(tie_embeddings: str | None, shared: bool, widths: tuple[int, int]) -> str:
     """The tie that was asked for, or the usual one.
 
@@ -54,10 +66,10 @@ def chosen_ties(tie_embeddings: str | None, shared: bool, widths: tuple[int, int
     return tie_embeddings
 
 
-def two_sides(inputs: Any) -> tuple[Tensor, Tensor]:
-    """Source and target ids out of a model's inputs."""
-    source, target = _named(inputs, "source_ids", "target_ids")
-    return source, target
+def two_sides(inputs: Any, source: Sequence[str] = ("source_ids",)) -> tuple[list[Tensor], Tensor]:
+    """What the source is made of, and the target ids, out of a model's inputs."""
+    *parts, target = _named(inputs, *source, "target_ids")
+    return parts, target
 
 
 def one_side(inputs: Any, name: str) -> Tensor:

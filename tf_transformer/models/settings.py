@@ -7,7 +7,7 @@ from tf_transformer.arguments import finite_number, whole_number
 from tf_transformer.layers.arguments import check_choice
 from tf_transformer.layers.attention_positions import MAX_DISTANCE
 from tf_transformer.layers.residual import NORM_KINDS
-from tf_transformer.models.arguments import chosen_ties, vocabulary_sizes
+from tf_transformer.models.arguments import chosen_ties, target_size_alone, vocabulary_sizes
 from tf_transformer.models.deep_norm import deep_norm, deep_norm_alone
 from tf_transformer.ops.positions import POSITION_KINDS
 
@@ -102,6 +102,7 @@ class TransformerSettings(ModelSettings):
     vocabulary_size: int | None = None
     source_vocabulary_size: int | None = None
     target_vocabulary_size: int | None = None
+    reads_vectors: bool = False
     decoder_num_layers: int | None = None
     decoder_hidden_dim: int | None = None
     decoder_intermediate_dim: int | None = None
@@ -121,8 +122,12 @@ class TransformerSettings(ModelSettings):
         self._set("tie_embeddings", chosen_ties(self.tie_embeddings, shared, widths))
 
     @property
-    def sizes(self) -> tuple[int, int]:
-        """How many source and target tokens there are."""
+    def sizes(self) -> tuple[Any, int]:
+        """How many source and target tokens there are; None for a source that is none of tokens."""
+        if self.reads_vectors:
+            return None, target_size_alone(
+                self.vocabulary_size, self.source_vocabulary_size, self.target_vocabulary_size
+            )
         return vocabulary_sizes(
             self.vocabulary_size, self.source_vocabulary_size, self.target_vocabulary_size
         )

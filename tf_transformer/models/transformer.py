@@ -1,5 +1,6 @@
 """The encoder-decoder Transformer: one forward path for training, decoding and looking inside."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -29,6 +30,10 @@ class Transformer(SequenceModel):
         vocabulary_size: The number of tokens that source and target share; or give the next two.
         source_vocabulary_size: The number of source tokens, where the sides differ.
         target_vocabulary_size: The number V of target tokens, where the sides differ.
+        source_embedding: A layer that makes vectors of a source that is none of tokens, in place of a table:
+            a `PatchEmbedding` of pictures, say, or any other that a `Classifier` takes too. Only
+            `target_vocabulary_size` is given then, and the source's inputs are those that the layer names.
+        source_shape: The shape of one example of that layer's first input.
         num_layers: The number of encoder blocks, and of decoder blocks.
         hidden_dim: The width D; `num_heads` must divide it.
         intermediate_dim: The width in the middle of the feed-forward networks.
@@ -81,7 +86,9 @@ class Transformer(SequenceModel):
     """
 
     settings: TransformerSettings
-    COUNTS = ("target_tokens", "source_tokens", "target_positions", "source_positions")
+    COUNTS: tuple[str, ...] = ("target_tokens", "source_tokens", "target_positions", "source_positions")
+    source_inputs: tuple[str, ...] = ("source_ids",)
+    """The names of the source's entries in a batch."""
 
     def __init__(
         self,
@@ -94,6 +101,8 @@ class Transformer(SequenceModel):
         intermediate_dim: int,
         num_heads: int,
         num_key_value_heads: int | None = None,
+        source_embedding: keras.layers.Layer | None = None,
+        source_shape: Sequence[int | None] = (None,),
         decoder_num_layers: int | None = None,
         decoder_hidden_dim: int | None = None,
         decoder_intermediate_dim: int | None = None,
@@ -120,6 +129,7 @@ class Transformer(SequenceModel):
             vocabulary_size=vocabulary_size,
             source_vocabulary_size=source_vocabulary_size,
             target_vocabulary_size=target_vocabulary_size,
+            reads_vectors=source_embedding is not None,
             num_layers=num_layers,
             hidden_dim=hidden_dim,
             intermediate_dim=intermediate_dim,
@@ -147,22 +157,30 @@ class Transformer(SequenceModel):
         super().__init__(settings, name=name, **kwargs)
         self.source_vocabulary_size, self.target_vocabulary_size = settings.sizes
         self._decoder_dim = settings.of_decoder("hidden_dim")
-        self._make_embeddings()
+        self.source_shape = list(source_shape)
+        if source_embedding is not None:
+            self.source_inputs = source_embedding.inputs
+            self.COUNTS = ("target_tokens", "target_positions", *source_embedding.COUNTS)
+        self._make_embeddings(source_embedding)
         self._make_stacks()
         self.build()
 
-    def _make_embeddings(self) -> None:
+    def _make_embeddings(self, source_embedding: keras.layers.Layer | None) -> None:
         width, sizes, tied = self.settings.hidden_dim, self.settings.sizes, self.settings.tie_embeddings
         if tied == "all":
             self.source_embedding = self._embedding("embedding", sizes[0], width)
             self.target_embedding = self.output_embedding = self.source_embedding
         else:
-            self.source_embedding = self._embedding("source_embedding", sizes[0], width)
+            if source_embedding is None:
+                source_embedding = self._embedding("source_embedding", sizes[0], width)
+            self.source_embedding = source_embedding
             self.target_embedding = self._embedding("target_embedding", sizes[1], self._decoder_dim)
             self.output_embedding = self.target_embedding
             if tied == "none":
                 self.output_embedding = self._embedding("output_embedding", sizes[1], self._decoder_dim)
-        self.source_positions = self._positions("source_positions")
+        self.source_positions: Any = None
+        if not self.settings.reads_vectors:
+            self.source_positions = self._positions("source_positions")
         self.target_positions = self._positions("target_positions")
 
     def _make_stacks(self) -> None:
@@ -174,36 +192,52 @@ class Transformer(SequenceModel):
         if self.built:
             return
         source_shape, target_shape = (None, None, self.settings.hidden_dim), (None, None, self._decoder_dim)
-        for embedding in (self.source_embedding, self.target_embedding, self.output_embedding):
+        if not self.source_embedding.built:
+            self.source_embedding.build((None, *self.source_shape))
+        for embedding in (self.target_embedding, self.output_embedding):
             if not embedding.built:
                 embedding.build((None, None))
-        self.source_positions.build(source_shape)
+        if self.source_positions is not None:
+            self.source_positions.build(source_shape)
         self.target_positions.build(target_shape)
         self.encoder.build(source_shape)
         self.decoder.build(target_shape, source_shape)
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
-        source_ids, target_ids = two_sides(inputs)
-        return self.decode(target_ids, self.encode(source_ids, training), training)
+        source, target_ids = two_sides(inputs, self.source_inputs)
+        return self.decode(target_ids, self._encode(source, training)[0], training)
 
-    def encode(self, source_ids: Tensor, training: bool | None = False) -> dict[str, Tensor]:
-        """Reads source sentences.
+    def encode(self, source: Tensor | Sequence[Tensor], training: bool | None = False) -> dict[str, Tensor]:
+        """Reads sources.
 
         Args:
-            source_ids: int32 tensor `[B, S]`, padded with 0 at the end.
+            source: int32 tensor `[B, S]` of ids, padded with 0 at the end; with a `source_embedding`, what
+                that layer takes, in a list where it is more than one tensor.
             training: Whether to drop out.
 
         Returns:
             The memory: `states` `[B, S, D]` in the compute dtype and the boolean `mask` `[B, 1, 1, S]`.
         """
-        return self._encode(source_ids, training)[0]
+        several = self.settings.reads_vectors and isinstance(source, list | tuple)
+        return self._encode(list(source) if several else [source], training)[0]
 
-    def _encode(self, source_ids: Tensor, training: bool | None) -> tuple[dict[str, Tensor], list[Tensor]]:
-        source_ids = padded_ids("source_ids", source_ids, self.source_vocabulary_size)
-        states = self.source_positions(self.source_embedding(source_ids), training=training)
-        mask = padding_mask(source_ids)
+    def _encode(self, source: list[Tensor], training: bool | None) -> tuple[dict[str, Tensor], list[Tensor]]:
+        states, mask = self._embed(source, training)
         states, weights, _ = self.encoder.forward(states, mask, training)
+        if mask is None:  # the decoder is told of each source how far it goes
+            batch, length = ops.shape(states)[:2]
+            mask = ops.ones((batch, 1, 1, length), "bool")
         return {"states": states, "mask": mask}, weights
+
+    def _embed(self, source: list[Tensor], training: bool | None) -> tuple[Tensor, Tensor | None]:
+        """The vectors of a source and where they are real; None where all are."""
+        if self.settings.reads_vectors:
+            mask = self.source_embedding.padding_mask(*source)
+            states = self.source_embedding(*source, training=training)
+            return states, None if mask is None else mask[:, None, None]
+        source_ids = padded_ids("source_ids", source[0], self.source_vocabulary_size)
+        states = self.source_positions(self.source_embedding(source_ids), training=training)
+        return states, padding_mask(source_ids)
 
     def decode(self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None = False) -> Tensor:
         """Scores, at each position of given target sentences, every token as the next one.
@@ -229,17 +263,20 @@ class Transformer(SequenceModel):
             Integer scalars: real tokens and all positions of both sides. The first is what the losses of a
             batch are divided by.
         """
-        source_ids, _ = two_sides(inputs)
-        return {
+        source, _ = two_sides(inputs, self.source_inputs)
+        found = {
             "target_tokens": ops.sum(ops.cast(ops.not_equal(labels, PAD_ID), "int32")),
-            "source_tokens": ops.sum(ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")),
             "target_positions": ops.size(labels),
-            "source_positions": ops.size(source_ids),
         }
+        if self.source_inputs != ("source_ids",):
+            return {**found, **self.source_embedding.counts(*source)}
+        found["source_tokens"] = ops.sum(ops.cast(ops.not_equal(source[0], PAD_ID), "int32"))
+        found["source_positions"] = ops.size(source[0])
+        return {name: found[name] for name in self.COUNTS}
 
     def _scored_states(self, inputs: dict[str, Tensor], training: bool | None) -> tuple[Tensor, Tensor]:
-        source_ids, target_ids = two_sides(inputs)
-        states, _ = self._decode(target_ids, self.encode(source_ids, training), training)
+        source, target_ids = two_sides(inputs, self.source_inputs)
+        states, _ = self._decode(target_ids, self._encode(source, training)[0], training)
         return states, self.output_embedding.table
 
     def _decode(
@@ -315,11 +352,23 @@ class Transformer(SequenceModel):
             Float32 tensors, one a block: `encoder` `[B, H, S, S]`, `decoder` `[B, H, T, T]` (of its
             self-attention) and `cross` `[B, H, T, S]`; each row sums to 1.
         """
-        source_ids, target_ids = two_sides(inputs)
-        memory, encoder_weights = self._encode(source_ids, training=False)
+        source, target_ids = two_sides(inputs, self.source_inputs)
+        memory, encoder_weights = self._encode(source, training=False)
         _, weights = self._decode(target_ids, memory, training=False)
         return {
             "encoder": encoder_weights,
             "decoder": [block["self"] for block in weights],
             "cross": [block["cross"] for block in weights],
         }
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        if config.pop("reads_vectors"):
+            layer = keras.saving.serialize_keras_object(self.source_embedding)
+            config |= {"source_embedding": layer, "source_shape": self.source_shape}
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Transformer":
+        layer = keras.saving.deserialize_keras_object(config.get("source_embedding"))
+        return cls(**{**config, "source_embedding": layer})

@@ -87,38 +87,50 @@ def _flag(value: Any) -> Any:
 
 def _data_file(value: Any, info: ValidationInfo) -> Any:
     """Makes a path absolute, and a file that is missing a fault."""
+    return value if isinstance(value, Path) else _existing(_absolute(value, info, "file"), info, _check_file)
+
+
+def _data_folder(value: Any, info: ValidationInfo) -> Any:
+    """Makes a path absolute, and a folder that is missing a fault."""
     if isinstance(value, Path):
         return value
-    path = _absolute(value, info)
-    if (info.context or {}).get("check_files", True):
-        _check_file(path)
-    return path
+    return _existing(_absolute(value, info, "folder"), info, _check_folder)
 
 
 def _preset_file(value: Any, info: ValidationInfo) -> Any:
     """Takes the folder of a keras_nlp preset for the file in it that holds the weights."""
     if isinstance(value, Path):
         return value
-    path = _absolute(value, info)
+    path = _absolute(value, info, "file")
     if path.suffix not in (".h5", ".json"):
         path /= "model.weights.h5"
+    return _existing(path, info, _check_file)
+
+
+def _existing(path: Path, info: ValidationInfo, check: Callable[[Path], None]) -> Path:
     if (info.context or {}).get("check_files", True):
-        _check_file(path)
+        check(path)
     return path
 
 
-def _absolute(value: Any, info: ValidationInfo) -> Path:
+def _absolute(value: Any, info: ValidationInfo, kind: str) -> Path:
     """The path that a text means: from the recipe's folder, or from the current one in an override."""
     if not isinstance(value, str):
-        raise PydanticCustomError("text", "must be a file's path, as text")
+        raise PydanticCustomError("text", "must be a {kind}'s path, as text", {"kind": kind})
     if not value or "\0" in value:
-        raise PydanticCustomError("text", "must be a file's path, not empty")
+        raise PydanticCustomError("text", "must be a {kind}'s path, not empty", {"kind": kind})
     context = info.context or {}
     if not is_utf8(Path(context.get("folder", ""), value)):
         raise PydanticCustomError("text", "must have a path in UTF-8: a run writes it down")
     base = Path.cwd() if isinstance(value, CommandLineText) else Path(context.get("folder", Path.cwd()))
     # normpath, not resolve: a link stays the name under which its owner knows the file.
     return Path(os.path.normpath((base / Path(value).expanduser()).absolute()))
+
+
+def _check_folder(path: Path) -> None:
+    if not path.is_dir():
+        rule = "must be a folder, and {path} is a file" if path.exists() else "there is no folder {path}"
+        raise PydanticCustomError("file", rule, {"path": str(path)})
 
 
 def _check_file(path: Path) -> None:
@@ -147,6 +159,13 @@ def _table_file(value: Any, info: ValidationInfo) -> Any:
     if not table_ending(path):
         listed = ", ".join(TABLE_ENDINGS)
         raise PydanticCustomError("table", "must end in one of {listed}, .gz may follow", {"listed": listed})
+    return path
+
+
+def _arrays_file(value: Any, info: ValidationInfo) -> Any:
+    path = _data_file(value, info)
+    if path.suffix.lower() != ".npz":
+        raise PydanticCustomError("arrays", "must end in .npz, as numpy.savez writes it")
     return path
 
 
@@ -192,6 +211,8 @@ OrAuto = BeforeValidator(_whole_or_auto)
 Flag = Annotated[bool, BeforeValidator(_flag)]
 DataFile = Annotated[Path, BeforeValidator(_data_file)]
 PresetFile = Annotated[Path, BeforeValidator(_preset_file)]
+DataFolder = Annotated[Path, BeforeValidator(_data_folder)]
+ArraysFile = Annotated[Path, BeforeValidator(_arrays_file)]
 TableFile = Annotated[Path, BeforeValidator(_table_file)]
 Column = Annotated[str | int, BeforeValidator(_column)]
 Encoding = Annotated[str, BeforeValidator(_encoding)]

@@ -7,7 +7,9 @@ tasks share in ``base.py`` and its sections, what one task has beside in the fil
 
 from tf_transformer.errors import RecipeError
 from tf_transformer.recipe.base import Recipe
+from tf_transformer.recipe.classify_images import ClassifyImagesRecipe
 from tf_transformer.recipe.classify_text import ClassifyTextRecipe
+from tf_transformer.recipe.classify_vectors import ClassifyVectorsRecipe
 from tf_transformer.recipe.generate import GenerateRecipe
 from tf_transformer.recipe.translate import TranslateRecipe
 
@@ -15,6 +17,8 @@ RECIPES: dict[str, type[Recipe]] = {
     "translate": TranslateRecipe,
     "classify_text": ClassifyTextRecipe,
     "generate": GenerateRecipe,
+    "classify_images": ClassifyImagesRecipe,
+    "classify_vectors": ClassifyVectorsRecipe,
 }
 """The recipes that may be written, by their ``task``."""
 

@@ -119,7 +119,11 @@ def _help(field: FieldInfo) -> str:
     annotation = field.annotation
     literal = next((a for a in (annotation, *get_args(annotation)) if get_origin(a) is Literal), None)
     choices = get_args(literal) if literal is not None else ()
-    return f"{field.description} ({', '.join(choices)})" if len(choices) > 1 else str(field.description)
+    return (
+        f"{field.description} ({', '.join(map(str, choices))})"
+        if len(choices) > 1
+        else str(field.description)
+    )
 
 
 def _value(path: tuple[str, ...], field: FieldInfo, section: type[Section], indent: str) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from tf_transformer.tasks.classification import Answer
 from tf_transformer.tasks.classify import TextClassifier
+from tf_transformer.tasks.classify_images import ImageClassifier
+from tf_transformer.tasks.classify_vectors import VectorClassifier
 from tf_transformer.tasks.generate import Generator
 from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.options import SearchOptions
@@ -12,8 +14,10 @@ __all__ = [
     "Answer",
     "Generator",
     "Hypothesis",
+    "ImageClassifier",
     "SamplingOptions",
     "SearchOptions",
     "TextClassifier",
     "Translator",
+    "VectorClassifier",
 ]

@@ -75,14 +75,24 @@ def classification_trial(name: str, examples: Sequence[Any], expected: Sequence[
     def check(inputs: Inputs, found: Mapping[str, Any]) -> None:
         rows = zip(inputs[name], found["label"], found["probabilities"], strict=True)
         for example, label, probabilities in rows:
-            _compare(example, answers[example], label, probabilities)
+            compare_answers(example, answers[example], label, probabilities)
 
     batches = [{name: list(examples)}, *({name: [example]} for example in alone)]
     return Trial([Call("serving_default", batches, check)], {"examples": len(examples), "alone": len(alone)})
 
 
-def _compare(example: Any, expected: Answer, label: str, probabilities: Sequence[float]) -> None:
-    """The probabilities must be the task's, and the label one that they allow."""
+def compare_answers(example: Any, expected: Answer, label: str, probabilities: Sequence[float]) -> None:
+    """Refuses an export's answer whose probabilities are not the task's, or whose label they do not allow.
+
+    Args:
+        example: What was answered, for a message.
+        expected: The task's answer.
+        label: The export's.
+        probabilities: The export's.
+
+    Raises:
+        ExportError: Then; names the example and both answers.
+    """
     close = np.allclose(probabilities, expected.probabilities, rtol=0, atol=TOLERANCE)
     second, first = sorted(expected.probabilities)[-2:]
     tie = expected.label and label and first - second <= TOLERANCE  # either may be the label

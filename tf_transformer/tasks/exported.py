@@ -1,11 +1,13 @@
 """Tasks whose model is a SavedModel: no model code, only what its signatures say."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.text import Normalizer
 
+Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+"""A signature and its arguments, arrays by name, to its outputs, arrays by name."""
 Rows = Callable[[str, Sequence[Any], Sequence[str]], list[tuple[Any, ...]]]
 """A signature, examples, and names of its outputs to those outputs, a row an example, in their order."""
 

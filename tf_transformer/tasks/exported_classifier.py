@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from tf_transformer.tasks.batches import batches_by_length
 from tf_transformer.tasks.classification import Answer, answers_of
-from tf_transformer.tasks.exported import Rows
+from tf_transformer.tasks.classify_vectors import VECTORS_AT_ONCE, padded
+from tf_transformer.tasks.exported import Call, Rows
 
 
 class ExportedClassifier:
@@ -38,3 +40,24 @@ class ExportedClassifier:
     def _probabilities(self, examples: Sequence[Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
         found = self.rows("serving_default", list(examples), ("probabilities",))
         return np.array([row for (row,) in found], np.float32).reshape(-1, len(self.labels))
+
+
+class ExportedVectorClassifier(ExportedClassifier):
+    """Gives labels to sequences of vectors by a SavedModel.
+
+    Args:
+        call: Calls a signature with arrays by name.
+        labels: Those of its manifest.
+    """
+
+    def __init__(self, call: Call, labels: Sequence[str]) -> None:
+        self.call = call
+        self.labels = tuple(labels)
+
+    def _probabilities(self, examples: Sequence[Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        found = np.zeros((len(examples), len(self.labels)), np.float32)
+        lengths = np.array([len(example) for example in examples], np.int64)
+        for places in batches_by_length(lengths, VECTORS_AT_ONCE) if len(examples) else ():
+            batch = padded([examples[place] for place in places])
+            found[places] = self.call("serving_default", batch)["probabilities"]
+        return found

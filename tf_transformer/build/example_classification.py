@@ -1,0 +1,184 @@
+"""What classifications of examples that are no text share: their sets, their classes, and their measure."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Generic, TypeVar
+
+from tf_transformer.build.labelled_text import class_weights
+from tf_transformer.build.problem import Examples, Heading, Problem
+from tf_transformer.data.encoded_examples import EncodedExamples, encode_examples, shared_examples
+from tf_transformer.data.label_numbers import label_numbers
+from tf_transformer.data.labelled import LabelledCorpus, place_of, split_examples
+from tf_transformer.errors import counted
+from tf_transformer.evaluation import EvaluationSet
+from tf_transformer.evaluation.classification import ClassificationEvaluator
+from tf_transformer.layers import Encoder
+from tf_transformer.models import Classifier
+from tf_transformer.recipe.classify_images import ClassifyImagesRecipe
+from tf_transformer.recipe.classify_vectors import ClassifyVectorsRecipe
+
+ExampleRecipe = TypeVar("ExampleRecipe", ClassifyImagesRecipe, ClassifyVectorsRecipe)
+Read = Callable[[Any, str | None], LabelledCorpus]
+"""An entry of a recipe, and what reports call it (None for its title), to its examples."""
+
+
+@dataclass(frozen=True)
+class ExampleSet:
+    """A dev or test set.
+
+    Args:
+        name: The set's name in figures.
+        corpora: Where its examples come from, in order.
+    """
+
+    name: str
+    corpora: Sequence[LabelledCorpus]
+
+    def evaluation_set(self) -> EvaluationSet:
+        """The set as evaluators take it."""
+        examples = [example for corpus in self.corpora for example in corpus.inputs]
+        labels = [label for corpus in self.corpora for label in corpus.labels]
+        places = [place for corpus in self.corpora for place in corpus.places]
+        return EvaluationSet(self.name, {"example": examples, "label": labels, "place": places})
+
+
+class ExampleProblem(Problem[ExampleRecipe], Generic[ExampleRecipe]):
+    """A recipe whose examples are pictures or sequences, each with a label."""
+
+    HEADINGS: ClassVar[tuple[Heading, ...]] = (
+        ("val_loss", "dev loss", 9, "{:.3f}"),
+        ("val_accuracy", "accuracy", 9, "{:.1%}"),
+        ("val_macro_f1", "macro-F1", 9, "{:.1%}"),
+        ("examples_per_second", "examples/s", 12, "{:,.0f}"),
+    )
+    BUDGET: ClassVar[str | None] = None
+
+    @abstractmethod
+    def reader(self) -> Read:
+        """What reads the recipe's entries, one after the other."""
+
+    @abstractmethod
+    def check_form(self, corpus: LabelledCorpus, side: Any) -> None:
+        """Refuses examples that have another form than those of training.
+
+        Raises:
+            DataError: Then.
+        """
+
+    def read(self) -> Examples:
+        data, read = self.recipe.data, self.reader()
+        train: list[LabelledCorpus] = [read(entry, None) for entry in data.train_entries]
+        dev = {name: [read(entry, name)] for name, entry in data.dev_sets.items()}
+        tests: list[ExampleSet] = [
+            ExampleSet(name, [read(entry, name)]) for name, entry in data.test_sets.items()
+        ]
+        if data.dev_fraction is not None:
+            halves = [split_examples(corpus, data.dev_fraction) for corpus in train]
+            train = [rest for rest, _ in halves]
+            dev = {"dev": [carved for _, carved in halves]}
+        devs: list[ExampleSet] = [ExampleSet(name, corpora) for name, corpora in dev.items()]
+        report = [*self._told(train, [*devs, *tests]), *self._unseen([*devs, *tests], _labels(train))]
+        weights = [entry.weight for entry in data.train_entries]
+        return Examples(train, weights, devs, tests, report)
+
+    def read_split(self, split: str) -> Examples:
+        data, read = self.recipe.data, self.reader()
+        if split == "dev" and data.dev_fraction is not None:
+            sets = list(self.read().dev)
+        else:
+            entries = data.dev_sets if split == "dev" else data.test_sets
+            sets = [ExampleSet(name, [read(entry, name)]) for name, entry in entries.items()]
+        parts = {"dev": sets, "test": []} if split == "dev" else {"dev": [], "test": sets}
+        return Examples(train=[], weights=[], report=list(self._told([], sets)), **parts)
+
+    @staticmethod
+    def _told(train: Sequence[LabelledCorpus], sets: Sequence[ExampleSet]) -> Iterator[str]:
+        """What is to be said of dev and test; the training data reports when it is encoded."""
+        for corpus in (corpus for found in sets for corpus in found.corpora):
+            yield from corpus.report.to_lines()
+            yield from shared_examples(train, corpus)
+
+    def _unseen(self, sets: Sequence[ExampleSet], known: Sequence[str]) -> Iterator[str]:
+        """Refuses labels that training has not, or tells how many there are."""
+        on_unseen = self.recipe.evaluation.unseen_labels
+        for found in sets:
+            for corpus in found.corpora:
+                numbers = label_numbers(corpus.labels, known, partial(place_of, corpus), on_unseen)
+                strange = sorted(
+                    {label for label, number in zip(corpus.labels, numbers, strict=True) if number < 0}
+                )
+                if strange:
+                    count = counted(int((numbers < 0).sum()), "example")
+                    yield f"{found.name}: {count} with labels that training has not: {', '.join(strange)}"
+
+    def encode(self, examples: Examples, side: Any) -> EncodedExamples:
+        return encode_examples(examples.train, side.labels)
+
+    def side_sizes(self, side: Any) -> str:
+        return f"{len(side.labels)} labels"
+
+    def dev_sets(self, examples: Examples, side: Any) -> list[EvaluationSet]:
+        return self._sets(examples.dev, side)
+
+    def test_sets(self, examples: Examples, side: Any) -> list[EvaluationSet]:
+        return self._sets(examples.test, side)
+
+    def _sets(self, sets: Sequence[ExampleSet], side: Any) -> list[EvaluationSet]:
+        for _ in self._unseen(sets, side.labels.names):
+            pass  # told when all was read
+        for corpus in (corpus for found in sets for corpus in found.corpora):
+            self.check_form(corpus, side)
+        return [found.evaluation_set() for found in sets]
+
+    def classifier(self, embedding: Any, side: Any, precision: str, **options: Any) -> Classifier:
+        """The model around an embedding."""
+        sizes = self.recipe.model
+        encoder = Encoder(
+            sizes.num_layers,
+            sizes.num_heads,
+            sizes.intermediate_dim,
+            dropout=sizes.dropout,
+            attention_dropout=sizes.attention_dropout,
+            activation_dropout=sizes.activation_dropout,
+            activation=sizes.activation,
+            norm=sizes.norm,
+            dtype=precision,
+            name="encoder",
+        )
+        return Classifier(
+            len(side.labels),
+            embedding,
+            encoder,
+            pooling=sizes.poolings,
+            dropout=sizes.pooled_dropout,
+            class_weights=class_weights(self.recipe, side.labels),
+            dtype=precision,
+            **options,
+        )
+
+    @property
+    def loss_options(self) -> dict[str, Any]:
+        return {"r_drop": self.recipe.training.r_drop}
+
+    def evaluator(self, task: Any) -> ClassificationEvaluator:
+        evaluation = self.recipe.evaluation
+        return ClassificationEvaluator(
+            task,
+            examples="example",
+            label_smoothing=self.recipe.training.label_smoothing,
+            class_weights=task.model.class_weights,
+            leave_out=evaluation.leave_out,
+            samples=evaluation.samples,
+            shown="place",
+        )
+
+    @property
+    def measured_by(self) -> tuple[str, ...]:
+        """See `Problem`."""
+        return ("evaluation.leave_out",) if self.recipe.training.best_by == "macro_f1" else ()
+
+
+def _labels(corpora: Sequence[LabelledCorpus]) -> list[str]:
+    return sorted({label for corpus in corpora for label in corpus.labels})

@@ -1,0 +1,89 @@
+"""What tasks that give an example one of some labels are made of, whatever the example is."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import tensorflow as tf
+
+from tf_transformer.models import Classifier
+from tf_transformer.tasks.classification import Answer
+from tf_transformer.tasks.task import save_model
+
+
+class ClassifierTask(tf.Module):
+    """A classifier and its text or image side.
+
+    Args:
+        name: Of the module.
+        model: The model.
+        preprocessor: What it was trained with; has ``labels`` and ``custom_ops``.
+
+    Raises:
+        ValueError: When they have not equally many labels.
+    """
+
+    TASK: ClassVar[str]
+    SIGNATURES = ("serving_default",)
+
+    def __init__(self, name: str, model: Classifier, preprocessor: Any) -> None:
+        super().__init__(name=name)
+        check_sizes({"labels": (model.num_classes, len(preprocessor.labels))})
+        self.model = model
+        self.preprocessor = preprocessor
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels, in the order of the probabilities."""
+        names: tuple[str, ...] = self.preprocessor.labels.names
+        return names
+
+    @abstractmethod
+    def answers(self, examples: Sequence[Any]) -> list[Answer]:
+        """The label of each example with its probability, and the probabilities of all labels."""
+
+    def export(self, folder: str | Path) -> tuple[str, ...]:
+        """Writes a SavedModel that answers without this package.
+
+        ``tf-transformer export`` does this too, under a version number and verified in a clean process.
+
+        Args:
+            folder: Where to; what is there is replaced.
+
+        Returns:
+            The names of its signatures: ``serving_default``.
+
+        Raises:
+            TypeError: When ``folder`` is no path.
+            ValueError: When it is a file.
+        """
+        return save_model(self, folder)
+
+    @property
+    def side(self) -> Any:
+        """The preprocessor, under the name that it has in every task."""
+        return self.preprocessor
+
+    @property
+    def custom_ops(self) -> tuple[str, ...]:
+        """See `Task`."""
+        ops: tuple[str, ...] = self.preprocessor.custom_ops
+        return ops
+
+
+def check_sizes(pairs: dict[str, tuple[Any, Any]]) -> None:
+    """Refuses a model and a preprocessor that do not belong together.
+
+    Args:
+        pairs: What the model has and what the preprocessor has, by what it is called.
+
+    Raises:
+        ValueError: When they differ.
+    """
+    for name, (mine, other) in pairs.items():
+        if mine != other:
+            raise ValueError(
+                f"`model` and `preprocessor` must have equally many {name}: they do not belong together. "
+                f"Received: {mine} and {other}"
+            )
