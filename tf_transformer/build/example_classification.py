@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
-from tf_transformer.build.labelled_text import class_weights
-from tf_transformer.build.problem import Examples, Heading, Problem
+from tf_transformer.build.classification import ClassificationProblem, unseen_labels
+from tf_transformer.build.problem import Examples
 from tf_transformer.data.encoded_examples import EncodedExamples, encode_examples, shared_examples
-from tf_transformer.data.label_numbers import label_numbers
 from tf_transformer.data.labelled import LabelledCorpus, place_of, split_examples
-from tf_transformer.errors import counted
 from tf_transformer.evaluation import EvaluationSet
 from tf_transformer.evaluation.classification import ClassificationEvaluator
-from tf_transformer.layers import Encoder
-from tf_transformer.models import Classifier
 from tf_transformer.recipe.classify_images import ClassifyImagesRecipe
 from tf_transformer.recipe.classify_vectors import ClassifyVectorsRecipe
 
@@ -44,15 +40,9 @@ class ExampleSet:
         return EvaluationSet(self.name, {"example": examples, "label": labels, "place": places})
 
 
-class ExampleProblem(Problem[ExampleRecipe], Generic[ExampleRecipe]):
+class ExampleProblem(ClassificationProblem[ExampleRecipe], Generic[ExampleRecipe]):
     """A recipe whose examples are pictures or sequences, each with a label."""
 
-    HEADINGS: ClassVar[tuple[Heading, ...]] = (
-        ("val_loss", "dev loss", 9, "{:.3f}"),
-        ("val_accuracy", "accuracy", 9, "{:.1%}"),
-        ("val_macro_f1", "macro-F1", 9, "{:.1%}"),
-        ("examples_per_second", "examples/s", 12, "{:,.0f}"),
-    )
     BUDGET: ClassVar[str | None] = None
 
     @abstractmethod
@@ -105,13 +95,8 @@ class ExampleProblem(Problem[ExampleRecipe], Generic[ExampleRecipe]):
         on_unseen = self.recipe.evaluation.unseen_labels
         for found in sets:
             for corpus in found.corpora:
-                numbers = label_numbers(corpus.labels, known, partial(place_of, corpus), on_unseen)
-                strange = sorted(
-                    {label for label, number in zip(corpus.labels, numbers, strict=True) if number < 0}
-                )
-                if strange:
-                    count = counted(int((numbers < 0).sum()), "example")
-                    yield f"{found.name}: {count} with labels that training has not: {', '.join(strange)}"
+                where = partial(place_of, corpus)
+                yield from unseen_labels(found.name, corpus.labels, known, where, on_unseen)
 
     def encode(self, examples: Examples, side: Any) -> EncodedExamples:
         return encode_examples(examples.train, side.labels)
@@ -132,36 +117,6 @@ class ExampleProblem(Problem[ExampleRecipe], Generic[ExampleRecipe]):
             self.check_form(corpus, side)
         return [found.evaluation_set() for found in sets]
 
-    def classifier(self, embedding: Any, side: Any, precision: str, **options: Any) -> Classifier:
-        """The model around an embedding."""
-        sizes = self.recipe.model
-        encoder = Encoder(
-            sizes.num_layers,
-            sizes.num_heads,
-            sizes.intermediate_dim,
-            dropout=sizes.dropout,
-            attention_dropout=sizes.attention_dropout,
-            activation_dropout=sizes.activation_dropout,
-            activation=sizes.activation,
-            norm=sizes.norm,
-            dtype=precision,
-            name="encoder",
-        )
-        return Classifier(
-            len(side.labels),
-            embedding,
-            encoder,
-            pooling=sizes.poolings,
-            dropout=sizes.pooled_dropout,
-            class_weights=class_weights(self.recipe, side.labels),
-            dtype=precision,
-            **options,
-        )
-
-    @property
-    def loss_options(self) -> dict[str, Any]:
-        return {"r_drop": self.recipe.training.r_drop}
-
     def evaluator(self, task: Any) -> ClassificationEvaluator:
         evaluation = self.recipe.evaluation
         return ClassificationEvaluator(
@@ -173,11 +128,6 @@ class ExampleProblem(Problem[ExampleRecipe], Generic[ExampleRecipe]):
             samples=evaluation.samples,
             shown="place",
         )
-
-    @property
-    def measured_by(self) -> tuple[str, ...]:
-        """See `Problem`."""
-        return ("evaluation.leave_out",) if self.recipe.training.best_by == "macro_f1" else ()
 
 
 def _labels(corpora: Sequence[LabelledCorpus]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Labelled texts of a recipe: their special tokens, their labels, and what the classes weigh."""
+"""Labelled texts of a recipe: their special tokens, their labels, and word vectors."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from tf_transformer.build.classification import unseen_labels
 from tf_transformer.build.text_data import TextSet, build_normalizer
-from tf_transformer.data.label_numbers import OnUnseen, label_numbers
+from tf_transformer.data.label_numbers import OnUnseen
 from tf_transformer.data.report import Finding
 from tf_transformer.data.sources import Corpus
 from tf_transformer.data.word_vectors import read_word_vectors
-from tf_transformer.errors import DataError, RecipeError, counted
+from tf_transformer.errors import DataError, counted
 from tf_transformer.recipe.classify_text import ClassifyTextRecipe
-from tf_transformer.text import ClassificationPreprocessor, Labels, MarkingNormalizer, Normalizer
+from tf_transformer.text import ClassificationPreprocessor, MarkingNormalizer, Normalizer
 from tf_transformer.text.word_splitting import JOINER
 
 _BEGINNINGS = ("\u2581", JOINER, "##")
@@ -76,34 +77,8 @@ def check_labels(sets: Sequence[TextSet], labels: Sequence[str], on_unseen: OnUn
     """
     for found in sets:
         for corpus in found.corpora:
-            names = corpus.columns["label"]
-            numbers = label_numbers(names, labels, partial(place, corpus), on_unseen)
-            strange = sorted({names[row] for row in np.flatnonzero(numbers < 0)})
-            if strange:
-                count = counted(int((numbers < 0).sum()), "example")
-                yield f"{found.name}: {count} with labels that training has not: {', '.join(strange)}"
-
-
-def class_weights(recipe: Any, labels: Labels) -> list[float] | None:
-    """What an example of each label weighs in the loss; the mean over training is 1 where they are balanced.
-
-    Raises:
-        RecipeError: When weights are named for labels that training has not, or not for all that it has.
-    """
-    weights = recipe.training.class_weights
-    if weights is None:
-        return None
-    if weights == "balanced":
-        total = sum(labels.counts)
-        return [total / (len(labels) * max(count, 1)) for count in labels.counts]
-    foreign, missing = sorted(set(weights) - set(labels.names)), sorted(set(labels.names) - set(weights))
-    if foreign or missing:
-        wrong = f"{foreign[0]!r}, which is none" if foreign else f"none for {missing[0]!r}"
-        raise RecipeError(
-            "training.class_weights: must have a weight for each label of training, "
-            f"{', '.join(labels.names)}; received {wrong}"
-        )
-    return [weights[name] for name in labels.names]
+            names, where = corpus.columns["label"], partial(place, corpus)
+            yield from unseen_labels(found.name, names, labels, where, on_unseen)
 
 
 def take_word_vectors(path: Path, table: Any, side: ClassificationPreprocessor) -> str:

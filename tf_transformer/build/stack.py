@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tf_transformer.models.deep_norm import deep_norm_alone
 from tf_transformer.recipe.model_section import Model, SequenceModel
 
 
@@ -28,3 +29,22 @@ def stack_keywords(model: Model) -> dict[str, Any]:
         if model.max_distance is not None:
             keywords["max_distance"] = model.max_distance
     return keywords
+
+
+def encoder_keywords(model: Model) -> dict[str, Any]:
+    """The same for an `Encoder` that no decoder reads, ``norm: deep`` resolved."""
+    keywords = stack_keywords(model)
+    if model.norm == "deep":
+        keywords |= {"norm": "post", **deep_norm_alone(model.num_layers)}
+    return keywords
+
+
+def embedding_keywords(model: SequenceModel) -> dict[str, Any]:
+    """The keys that say what comes before the first block of a sequence, beside what it is embedded from."""
+    return {
+        "hidden_dim": model.hidden_dim,
+        "positions": model.positions,
+        "max_length": model.max_length,
+        "norm_kind": model.norm_kind if model.embedding_norm else None,
+        "dropout": model.dropout,
+    }

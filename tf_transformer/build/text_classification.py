@@ -7,15 +7,11 @@ from typing import Any, ClassVar
 
 import keras
 
-from tf_transformer.build.labelled_text import (
-    build_marking,
-    check_labels,
-    class_weights,
-    take_word_vectors,
-    well_marked,
-)
-from tf_transformer.build.problem import Examples, Heading, Problem, Words
+from tf_transformer.build.classification import ClassificationProblem
+from tf_transformer.build.labelled_text import build_marking, check_labels, take_word_vectors, well_marked
+from tf_transformer.build.problem import Examples, Words
 from tf_transformer.build.sampling import build_samplers
+from tf_transformer.build.stack import embedding_keywords
 from tf_transformer.build.text_data import (
     make_tokenizer,
     read_entry,
@@ -33,21 +29,21 @@ from tf_transformer.data.pipeline import BatchPlan, Plan, SampledPlan
 from tf_transformer.data.sources import Corpus
 from tf_transformer.evaluation import EvaluationSet
 from tf_transformer.evaluation.classification import ClassificationEvaluator
-from tf_transformer.layers import Encoder, TextEmbedding
+from tf_transformer.layers import TextEmbedding
 from tf_transformer.models import Classifier
-from tf_transformer.models.deep_norm import deep_norm_alone
 from tf_transformer.recipe import ClassifyTextRecipe
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks import TextClassifier
 from tf_transformer.text import ClassificationPreprocessor, Labels, MarkingNormalizer
 from tf_transformer.text.classification_preprocessor import plain_parts
+from tf_transformer.warm_start import initialize_encoder
 
 LABELS = ("label",)
 """The columns that are no text."""
 _carve = partial(split_by_hash, column="text")
 
 
-class TextClassificationProblem(Problem[ClassifyTextRecipe]):
+class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
     """A recipe with ``task: classify_text``."""
 
     WORDS: ClassVar[Words] = Words(
@@ -56,12 +52,6 @@ class TextClassificationProblem(Problem[ClassifyTextRecipe]):
         unit="text token",
         verb="classify",
         lengths="data.max_text_length",
-    )
-    HEADINGS: ClassVar[tuple[Heading, ...]] = (
-        ("val_loss", "dev loss", 9, "{:.3f}"),
-        ("val_accuracy", "accuracy", 9, "{:.1%}"),
-        ("val_macro_f1", "macro-F1", 9, "{:.1%}"),
-        ("examples_per_second", "examples/s", 10, "{:,.0f}"),
     )
     BUDGET_COLUMN: ClassVar[str | None] = "text"
 
@@ -156,49 +146,31 @@ class TextClassificationProblem(Problem[ClassifyTextRecipe]):
         sizes = self.recipe.model
         embedding = TextEmbedding(
             side.vocabulary_size,
-            sizes.hidden_dim,
+            **embedding_keywords(sizes),
             embedding_dim=sizes.embedding_dim,
             convolutions=sizes.convolutions,
             marked_ids=side.special_ids if sizes.uses_marks else (),
             mark_distance=sizes.mark_distance,
-            positions=sizes.positions,
-            max_length=sizes.max_length,
-            dropout=sizes.dropout,
             token_dropout=sizes.token_dropout,
             dtype=precision,
             name="embedding",
         )
         embedding.tokens.trainable = not sizes.freeze_embeddings
-        encoder = Encoder(
-            sizes.num_layers,
-            sizes.num_heads,
-            sizes.intermediate_dim,
-            dropout=sizes.dropout,
-            attention_dropout=sizes.attention_dropout,
-            activation_dropout=sizes.activation_dropout,
-            activation=sizes.activation,
-            norm="post" if sizes.norm == "deep" else sizes.norm,
-            **(deep_norm_alone(sizes.num_layers) if sizes.norm == "deep" else {}),
-            dtype=precision,
-            name="encoder",
-        )
-        return Classifier(
-            len(side.labels),
-            embedding,
-            encoder,
-            pooling=sizes.poolings,
-            dropout=sizes.pooled_dropout,
-            class_weights=class_weights(self.recipe, side.labels),
-            dtype=precision,
-        )
+        return self.classifier(embedding, side, precision)
 
     def first_weights(self, model: Classifier, side: ClassificationPreprocessor) -> Iterator[str]:
-        if self.recipe.model.word_vectors is not None:
-            yield take_word_vectors(self.recipe.model.word_vectors, model.embedding.tokens, side)
-
-    @property
-    def loss_options(self) -> dict[str, Any]:
-        return {"r_drop": self.recipe.training.r_drop}
+        asked, embedding = self.recipe.model, model.embedding
+        if asked.initialize_encoder_from is not None:
+            found = initialize_encoder(
+                model.encoder,
+                asked.initialize_encoder_from.parent,
+                embedding=embedding.tokens,
+                positions=embedding.place,
+                pieces=side.tokenizer.tokens,
+            )
+            yield from found.to_lines()
+        if asked.word_vectors is not None:
+            yield take_word_vectors(asked.word_vectors, embedding.tokens, side)
 
     def task(self, model: Classifier, side: ClassificationPreprocessor) -> TextClassifier:
         return TextClassifier(model, side, max_length=self.recipe.data.max_text_length)
@@ -235,5 +207,5 @@ class TextClassificationProblem(Problem[ClassifyTextRecipe]):
     @property
     def measured_by(self) -> tuple[str, ...]:
         """See `Problem`."""
-        of_f1 = ("evaluation.directed", "evaluation.leave_out")
-        return of_f1 if self.recipe.training.best_by == "macro_f1" else ()
+        of_all = super().measured_by
+        return ("evaluation.directed", *of_all) if of_all else ()

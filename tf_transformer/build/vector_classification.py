@@ -9,6 +9,7 @@ import keras
 
 from tf_transformer.build.example_classification import ExampleProblem, Read
 from tf_transformer.build.problem import Examples, Words
+from tf_transformer.build.stack import embedding_keywords
 from tf_transformer.data.batching import Batch
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.example_preprocessor import VectorPreprocessor
@@ -91,12 +92,9 @@ class VectorClassificationProblem(ExampleProblem[ClassifyVectorsRecipe]):
         keras.utils.set_random_seed(self.recipe.training.seed)
         sizes = self.recipe.model
         embedding = VectorEmbedding(
-            sizes.hidden_dim,
+            **embedding_keywords(sizes),
             mean=side.mean,
             deviation=side.deviation,
-            positions=sizes.positions,
-            max_length=sizes.max_length,
-            dropout=sizes.dropout,
             dtype=precision,
             name="embedding",
         )

@@ -31,7 +31,7 @@ class TextEmbedding(keras.layers.Layer):
         marked_ids: Ids of tokens that mark places of the text, such as the beginning of an entity.
         mark_distance: Positions from each mark up to which a vector tells how far it stands from the mark,
             and on which side; 0 for not at all.
-        positions: This and `max_length`: see `PositionalEncoding`.
+        positions: This, `max_length` and `norm_kind`: see `PositionalEncoding`.
         dropout: Rate of the dropout on the sum of token and position, and on what the stem adds.
         token_dropout: Share of the tokens, special and marked ones excepted, that training replaces by the
             unknown one.
@@ -63,6 +63,7 @@ class TextEmbedding(keras.layers.Layer):
         mark_distance: int = 0,
         positions: str = "sinusoidal",
         max_length: int | None = None,
+        norm_kind: str | None = None,
         dropout: float = 0.0,
         token_dropout: float = 0.0,
         seed: int | None = None,
@@ -79,6 +80,7 @@ class TextEmbedding(keras.layers.Layer):
         self.mark_distance = mark_distance
         self.positions = positions
         self.max_length = max_length
+        self.norm_kind = norm_kind
         self.dropout = dropout
         self.token_dropout = token_dropout
         self.seed = seed
@@ -89,7 +91,7 @@ class TextEmbedding(keras.layers.Layer):
         common: dict[str, Any] = {"dtype": self.dtype_policy}
         width = self.embedding_dim or self.hidden_dim
         seed = child_seed(self.seed, "tokens")
-        self.tokens = TokenEmbedding(self.vocabulary_size, width, seed=seed, name="tokens", **common)
+        self.tokens = TokenEmbedding(self.vocabulary_size, width, seed=seed, name="token_embedding", **common)
         self._distances = [
             TokenEmbedding(
                 2 * self.mark_distance + 1,
@@ -111,9 +113,10 @@ class TextEmbedding(keras.layers.Layer):
                 name="stem",
                 **common,
             )
-        self._place = PositionalEncoding(
+        self.place = PositionalEncoding(
             self.positions,
             max_length=self.max_length,
+            norm_kind=self.norm_kind,
             dropout=self.dropout,
             seed=child_seed(self.seed, "positions"),
             name="positions",
@@ -137,7 +140,7 @@ class TextEmbedding(keras.layers.Layer):
             self.kernel = self.add_weight(name="kernel", shape=shape, initializer=xavier, autocast=False)
         if self._stem is not None:
             self._stem.build(states_shape)
-        self._place.build(states_shape)
+        self.place.build(states_shape)
         if self.token_dropout:
             self.seed_generator = keras.random.SeedGenerator(
                 child_seed(self.seed, "token_dropout"), name="seed_generator"
@@ -152,7 +155,7 @@ class TextEmbedding(keras.layers.Layer):
             states = states + self._distance_vectors(inputs)
         if self._stem is not None:
             states = self._stem(states, padding_mask=self.padding_mask(inputs), training=training)
-        return self._place(states, training=training)
+        return self.place(states, training=training)
 
     def _dropped(self, ids: Tensor) -> Tensor:
         chance = keras.random.uniform(ops.shape(ids), seed=self.seed_generator)
@@ -202,6 +205,7 @@ class TextEmbedding(keras.layers.Layer):
             "mark_distance": self.mark_distance,
             "positions": self.positions,
             "max_length": self.max_length,
+            "norm_kind": self.norm_kind,
             "dropout": self.dropout,
             "token_dropout": self.token_dropout,
             "seed": self.seed,

@@ -24,7 +24,7 @@ class VectorEmbedding(keras.layers.Layer):
         hidden_dim: The width D of what it gives.
         mean: What is taken from each feature: one number, or one a feature.
         deviation: What the difference is divided by, likewise; above 0.
-        positions: This and `max_length`: see `PositionalEncoding`.
+        positions: This, `max_length` and `norm_kind`: see `PositionalEncoding`.
         dropout: Rate of the dropout on the sum.
         seed: Seed of the dropout and of the initial weights, or None to draw them.
 
@@ -56,6 +56,7 @@ class VectorEmbedding(keras.layers.Layer):
         deviation: float | Sequence[float] = 1.0,
         positions: str = "sinusoidal",
         max_length: int | None = None,
+        norm_kind: str | None = None,
         dropout: float = 0.0,
         seed: int | None = None,
         **kwargs: Any,
@@ -67,12 +68,14 @@ class VectorEmbedding(keras.layers.Layer):
         self.deviation = channel_numbers("deviation", deviation, above=0.0)
         self.positions = positions
         self.max_length = max_length
+        self.norm_kind = norm_kind
         self.dropout = dropout
         self.seed = seed
         self.supports_masking = True
         self._place = PositionalEncoding(
             positions,
             max_length=max_length,
+            norm_kind=norm_kind,
             dropout=dropout,
             seed=child_seed(seed, "positions"),
             dtype=self.dtype_policy,
@@ -110,6 +113,7 @@ class VectorEmbedding(keras.layers.Layer):
             "deviation": self.deviation,
             "positions": self.positions,
             "max_length": self.max_length,
+            "norm_kind": self.norm_kind,
             "dropout": self.dropout,
             "seed": self.seed,
         }

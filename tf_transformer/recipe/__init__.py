@@ -2,7 +2,9 @@
 
 from tf_transformer.recipe.base import Evaluation, FileRecord, Recipe
 from tf_transformer.recipe.changes import Change, Changes, compare_recipes
+from tf_transformer.recipe.classify_images import ClassifyImagesRecipe
 from tf_transformer.recipe.classify_text import ClassifyTextRecipe
+from tf_transformer.recipe.classify_vectors import ClassifyVectorsRecipe
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.digest import recipe_digest
 from tf_transformer.recipe.generate import GenerateRecipe
@@ -34,7 +36,9 @@ __all__ = [
     "RECIPES",
     "Change",
     "Changes",
+    "ClassifyImagesRecipe",
     "ClassifyTextRecipe",
+    "ClassifyVectorsRecipe",
     "Constant",
     "Cosine",
     "Data",

@@ -5,12 +5,13 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Strict, Tag
 
-from tf_transformer.recipe.base import Evaluation, Recipe, Rule
+from tf_transformer.recipe.base import Recipe, Rule
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_PIECES, DataFile, Flag, Whole, key, one_or_list
+from tf_transformer.recipe.label_section import LabelEvaluation, LabelTraining, Names
 from tf_transformer.recipe.labelled_entries import DevData, TestData, TrainData
-from tf_transformer.recipe.model_section import Rate, SequenceModel, Size
+from tf_transformer.recipe.model_section import Rate, Size, TextModel
 from tf_transformer.recipe.text_section import (
     SubwordSampling,
     Text,
@@ -19,14 +20,12 @@ from tf_transformer.recipe.text_section import (
     sampling_faults,
     text_faults,
 )
-from tf_transformer.recipe.training_section import BatchSize, EarlyStopping, Training
+from tf_transformer.recipe.training_section import BatchSize
 
 Pieces = Annotated[Whole, Field(ge=3, le=MOST_PIECES)]
 Pooling = Literal["mean", "first", "max", "attention", "marks"]
 Poolings = Annotated[tuple[Pooling, ...], Strict(False), Field(min_length=1)]
 Widths = Annotated[tuple[Annotated[Whole, Field(ge=1, le=100)], ...], Strict(False)]
-Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Strict(False)]
-Measure = Literal["accuracy", "macro_f1", "loss"]
 
 
 class ClassifyData(Data):
@@ -58,7 +57,7 @@ class ClassifyText(Text):
     )
 
 
-class ClassifyModel(SequenceModel):
+class ClassifyModel(TextModel):
     """The Transformer's encoder, what comes before it, and how its states become one vector."""
 
     pooling: Annotated[
@@ -103,17 +102,10 @@ class ClassifyModel(SequenceModel):
         return "marks" in self.poolings or self.mark_distance > 0
 
 
-class ClassifyStopping(EarlyStopping):
-    """Stops when validation gets no better."""
-
-    metric: Measure = key("accuracy", "Measure of the first dev set.", midway="free")
-
-
-class ClassifyTraining(Training):
+class ClassifyTraining(LabelTraining):
     """How long, how fast, and what is kept. The first of steps, epochs and minutes to be reached ends it."""
 
     BUDGET: ClassVar[str] = "batch_tokens"
-    STOPPING: ClassVar[type[EarlyStopping]] = ClassifyStopping
 
     batch_tokens: BatchSize = key(
         2048,
@@ -121,43 +113,23 @@ class ClassifyTraining(Training):
         midway="logged",
         after="minutes",
     )
-    class_weights: Literal["balanced"] | dict[str, Annotated[float, Field(ge=0, le=10**6)]] | None = key(
-        None,
-        "Weights of the loss by label: balanced (rare ones weigh more), a number for each, or null for none.",
-        midway="logged",
-        after="label_smoothing",
-    )
     subword_sampling: SubwordSampling | None = key(
         None,
         "Segment training text anew each epoch (sentencepiece only); null for never.",
         midway="logged",
         after="average_by",
     )
-    r_drop: Annotated[float, Field(gt=0, le=1000)] | None = key(
-        None,
-        "R-Drop's alpha, such as 5: two dropouts of each batch must agree, at twice the cost; null for one.",
-        midway="logged",
-        after="subword_sampling",
-    )
-    early_stopping: ClassifyStopping | None = key(
-        None, "Stop when validation gets no better; null for never.", midway="free"
-    )
 
 
-class ClassifyEvaluation(Evaluation):
+class ClassifyEvaluation(LabelEvaluation):
     """What validation measures."""
 
-    unseen_labels: Literal["error", "wrong"] = key(
-        "error",
-        "A label of dev or test that train does not have: stop and name it, or count its examples as wrong.",
-        midway="logged",
-    )
     directed: Flag = key(
         False,
         "Labels R(e1,e2) and R(e2,e1) are one class of macro_f1; the wrong direction is wrong.",
         midway="logged",
+        after="unseen_labels",
     )
-    leave_out: Names = key((), "Labels that macro_f1 leaves out.", midway="logged")
 
 
 def _marks(text: ClassifyText, model: ClassifyModel) -> Iterator[Fault]:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from tf_transformer.presets import MODEL_PRESETS
 from tf_transformer.recipe.fault import Fault, at
-from tf_transformer.recipe.fields import MOST_PIECES, Flag, Section, Whole, key
+from tf_transformer.recipe.fields import MOST_PIECES, Flag, PresetFile, Section, Whole, key
 
 Size = Annotated[Whole, Field(ge=1, le=65536)]
 Positions = Annotated[Whole, Field(ge=2, le=MOST_PIECES)]
@@ -90,6 +90,16 @@ class SequenceModel(Model):
         midway="refused",
         factory=lambda keys: 16 if keys.get("positions") == "relative" else None,
         after="max_length",
+    )
+
+
+class TextModel(SequenceModel):
+    """A Transformer whose encoder reads text."""
+
+    initialize_encoder_from: PresetFile | None = key(
+        None,
+        "Folder of a keras_nlp preset of BERT's kin, whose weights the encoder begins with where they fit.",
+        midway="refused",
     )
 
 

@@ -9,8 +9,8 @@ from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
 from tf_transformer.recipe.base import Evaluation, Recipe, Rule
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
-from tf_transformer.recipe.fields import MOST_PIECES, Flag, PresetFile, Section, Whole, key
-from tf_transformer.recipe.model_section import SequenceModel, Size, head_faults
+from tf_transformer.recipe.fields import MOST_PIECES, Flag, Section, Whole, key
+from tf_transformer.recipe.model_section import Size, TextModel, head_faults
 from tf_transformer.recipe.parallel_entries import DevData, TestData, TrainData
 from tf_transformer.recipe.text_section import (
     SubwordSampling,
@@ -60,7 +60,7 @@ class TranslateText(Text):
     )
 
 
-class TranslateModel(SequenceModel):
+class TranslateModel(TextModel):
     """The Transformer, an encoder and a decoder."""
 
     decoder_num_layers: Annotated[Size, Field(le=1000)] | None = key(
@@ -80,11 +80,6 @@ class TranslateModel(SequenceModel):
     )
     decoder_num_heads: Size | None = key(
         None, "Its attention heads; null for num_heads.", midway="refused", after="decoder_intermediate_dim"
-    )
-    initialize_encoder_from: PresetFile | None = key(
-        None,
-        "Folder of a keras_nlp preset of BERT's kin, whose weights the encoder begins with where they fit.",
-        midway="refused",
     )
     tie_embeddings: Literal["all", "output", "none"] | None = key(
         None,

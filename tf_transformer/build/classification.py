@@ -1,53 +1,62 @@
-"""What all classifications build alike, whatever their examples are: the model, weights, unseen labels."""
+"""What all classifications build alike, whatever their examples are: model, measure, unseen labels."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from tf_transformer.build.problem import Heading, Problem
+from tf_transformer.build.stack import encoder_keywords
 from tf_transformer.data.label_numbers import OnUnseen, label_numbers
 from tf_transformer.errors import RecipeError, counted
 from tf_transformer.layers import Encoder
 from tf_transformer.models import Classifier
-from tf_transformer.models.deep_norm import deep_norm_alone
+from tf_transformer.recipe import ClassifyImagesRecipe, ClassifyTextRecipe, ClassifyVectorsRecipe
 from tf_transformer.recipe.label_section import LabelTraining
 from tf_transformer.text import Labels
 
+LabelRecipe = TypeVar("LabelRecipe", ClassifyTextRecipe, ClassifyImagesRecipe, ClassifyVectorsRecipe)
 
-def build_classifier(recipe: Any, embedding: Any, labels: Labels, precision: str, **options: Any) -> Classifier:
-    """The model of a recipe around an embedding.
 
-    Args:
-        recipe: Its ``model`` and ``training.class_weights`` are read.
-        embedding: What comes before the encoder.
-        labels: Those of training.
-        precision: Name of the Keras policy.
-        **options: Further arguments of `Classifier`.
-    """
-    sizes = recipe.model
-    encoder = Encoder(
-        sizes.num_layers,
-        sizes.num_heads,
-        sizes.intermediate_dim,
-        dropout=sizes.dropout,
-        attention_dropout=sizes.attention_dropout,
-        activation_dropout=sizes.activation_dropout,
-        activation=sizes.activation,
-        norm="post" if sizes.norm == "deep" else sizes.norm,
-        **(deep_norm_alone(sizes.num_layers) if sizes.norm == "deep" else {}),
-        dtype=precision,
-        name="encoder",
+class ClassificationProblem(Problem[LabelRecipe], Generic[LabelRecipe]):
+    """A recipe whose examples have a label each."""
+
+    HEADINGS: ClassVar[tuple[Heading, ...]] = (
+        ("val_loss", "dev loss", 9, "{:.3f}"),
+        ("val_accuracy", "accuracy", 9, "{:.1%}"),
+        ("val_macro_f1", "macro-F1", 9, "{:.1%}"),
+        ("examples_per_second", "examples/s", 12, "{:,.0f}"),
     )
-    return Classifier(
-        len(labels),
-        embedding,
-        encoder,
-        pooling=sizes.poolings,
-        dropout=sizes.pooled_dropout,
-        class_weights=class_weights(recipe.training, labels),
-        dtype=precision,
-        **options,
-    )
+
+    def classifier(self, embedding: Any, side: Any, precision: str, **options: Any) -> Classifier:
+        """The model around an embedding.
+
+        Args:
+            embedding: What comes before the encoder.
+            side: Says which labels there are.
+            precision: Name of the Keras policy.
+            **options: Further arguments of `Classifier`.
+        """
+        sizes = self.recipe.model
+        return Classifier(
+            len(side.labels),
+            embedding,
+            Encoder(**encoder_keywords(sizes), dtype=precision, name="encoder"),
+            pooling=sizes.poolings,
+            dropout=sizes.pooled_dropout,
+            class_weights=class_weights(self.recipe.training, side.labels),
+            dtype=precision,
+            **options,
+        )
+
+    @property
+    def loss_options(self) -> dict[str, Any]:
+        return {"r_drop": self.recipe.training.r_drop}
+
+    @property
+    def measured_by(self) -> tuple[str, ...]:
+        """See `Problem`."""
+        return ("evaluation.leave_out",) if self.recipe.training.best_by == "macro_f1" else ()
 
 
 def class_weights(training: LabelTraining, labels: Labels) -> list[float] | None:
@@ -91,7 +100,7 @@ def unseen_labels(
         DataError: Where they are one.
     """
     numbers = label_numbers(names, labels, where, on_unseen)
-    strange = sorted({names[row] for row in np.flatnonzero(numbers < 0)})
+    strange = sorted({names[row] for row in np.flatnonzero(numbers < 0).tolist()})
     if strange:
         count = counted(int((numbers < 0).sum()), "example")
         yield f"{name}: {count} with labels that training has not: {', '.join(strange)}"

@@ -1,0 +1,105 @@
+"""Classifiers of every kind of example get every key of their recipe's encoder."""
+
+from pathlib import Path
+from typing import Any
+
+import keras_nlp
+import numpy as np
+import pytest
+
+from tf_transformer.build import Problem, problem_of
+from tf_transformer.recipe import load_recipe
+
+RNG = np.random.default_rng(1)
+BLOCKS = (
+    "model.num_layers=3",
+    "model.hidden_dim=12",
+    "model.intermediate_dim=10",
+    "model.num_heads=6",
+    "model.num_key_value_heads=2",
+    "model.share_layers=true",
+    "model.activation=swiglu",
+    "model.norm=deep",
+    "model.norm_kind=rms",
+    "model.dropout=0.2",
+    "model.attention_dropout=0.3",
+    "model.activation_dropout=0.4",
+)
+
+
+def of_text(folder: Path, *overrides: str) -> Problem[Any]:
+    (folder / "data.tsv").write_text("text\tlabel\none two\tup\nthree\tdown\n")
+    return written(folder, "classify_text", "data.tsv", "table", "text.tokenizer=words", *overrides)
+
+
+def of_pictures(folder: Path, *overrides: str) -> Problem[Any]:
+    pictures = RNG.integers(0, 255, (2, 8, 8), "uint8")
+    np.savez(folder / "data.npz", images=pictures, labels=["up", "down"])
+    return written(folder, "classify_images", "data.npz", "arrays", *overrides)
+
+
+def of_vectors(folder: Path, *overrides: str) -> Problem[Any]:
+    np.savez(folder / "data.npz", vectors=RNG.normal(size=(2, 5, 3)), labels=["up", "down"])
+    return written(folder, "classify_vectors", "data.npz", "arrays", *overrides)
+
+
+def written(folder: Path, task: str, file: str, kind: str, *overrides: str) -> Problem[Any]:
+    path = folder / "recipe.yaml"
+    entry = f"{{{kind}: {file}}}"
+    path.write_text(f"task: {task}\ndata: {{train: {entry}, dev: {entry}}}\ntraining: {{steps: 5}}\n")
+    return problem_of(load_recipe(path, [*BLOCKS, *overrides]))
+
+
+def model_of(found: Problem[Any]) -> Any:
+    return found.model(found.make_side(found.read()), "float32")
+
+
+@pytest.mark.parametrize("made", [of_text, of_pictures, of_vectors])
+def test_every_key_of_the_encoder_arrives(tmp_path: Path, made: Any) -> None:
+    encoder = model_of(made(tmp_path)).encoder
+    settings = encoder.settings
+    assert settings.num_heads == 6 and settings.num_key_value_heads == 2
+    assert settings.intermediate_dim == 10 and settings.activation == "swiglu"
+    assert settings.norm == "post" and settings.norm_kind == "rms"
+    assert settings.residual_scale == pytest.approx(6**0.25)  # alpha of three layers by themselves
+    assert settings.dropout == 0.2
+    assert settings.attention_dropout == 0.3 and settings.activation_dropout == 0.4
+    assert len({id(block) for block in encoder.blocks}) == 1 and encoder.num_layers == 3
+
+
+@pytest.mark.parametrize("made", [of_text, of_vectors])
+@pytest.mark.parametrize("positions", ["relative", "rotary", "alibi", "learned"])
+def test_positions_and_the_first_norm_arrive(tmp_path: Path, made: Any, positions: str) -> None:
+    model = model_of(made(tmp_path, f"model.positions={positions}", "model.embedding_norm=true"))
+    assert model.encoder.settings.positions == positions
+    assert model.embedding.positions == positions and model.embedding.norm_kind == "rms"
+    assert model.embedding.dropout == 0.2
+    added = any("positions/table" in weight.path for weight in model.weights)
+    assert added == (positions == "learned")
+    assert any("positions/norm" in weight.path for weight in model.weights)
+
+
+def test_a_text_encoder_begins_with_a_preset(tmp_path: Path) -> None:
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+    found = of_text(tmp_path)  # for its pieces
+    side = found.make_side(found.read())
+    backbone = keras_nlp.models.BertBackbone(side.vocabulary_size, **sizes, max_sequence_length=9)
+    for weight in backbone.weights:
+        weight.assign(RNG.normal(size=weight.shape))
+    backbone.save_to_preset(str(tmp_path / "preset"))
+    found = of_text(
+        tmp_path,
+        *(f"model.{name}={size}" for name, size in sizes.items()),
+        *("model.num_key_value_heads=null", "model.norm=post", "model.norm_kind=layer"),
+        *("model.activation=gelu", "model.positions=learned", "model.embedding_norm=true"),
+        f"model.initialize_encoder_from={tmp_path / 'preset'}",
+        "data.max_text_length=9",
+    )
+    model = found.model(side, "float32")
+    lines = list(found.first_weights(model, side))
+    assert "0 fresh" in lines[0], lines
+    theirs = np.array(backbone.token_embedding.embeddings) / 8**0.5  # ours are multiplied by it again
+    np.testing.assert_allclose(model.embedding.tokens.table, theirs, rtol=1e-6)
+    query = backbone.get_layer("transformer_layer_0").weights[0].numpy().reshape(8, 8)
+    (ours,) = (weight for weight in model.encoder.weights if weight.path.endswith("query_kernel"))
+    np.testing.assert_array_equal(ours, query)
