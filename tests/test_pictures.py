@@ -187,3 +187,24 @@ def test_inspect_draws_a_picture(folder: Path, capfd: pytest.CaptureFixture[str]
     shown = capfd.readouterr().out
     assert "first batch: images [32, 12, 12, 1], labels [32]" in shown or "images [31, 12, 12, 1]" in shown
     assert "  12 x 12 pixels, 1 channel, from " in shown
+
+
+def test_where_it_looks_and_what_it_confuses_are_drawn(
+    folder: Path,
+    run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = sorted(map(str, (folder / "test").rglob("*.*")))[:3]
+    assert main(["plot", "rollout", str(run), *files]) == 0
+    assert main(["plot", "confusion", str(run), "--output", "what.svg", "--quiet"]) == 0
+    assert capfd.readouterr().out == "run-rollout.png\nwhat.svg\n"
+    assert (tmp_path / "run-rollout.png").read_bytes().startswith(b"\x89PNG")
+    drawn = (tmp_path / "what.svg").read_text()
+    assert "run: test: 200 pictures, accuracy" in drawn and all(shape in drawn for shape in SHAPES)
+    assert main(["plot", "rollout", str(run), "gone.png", "--output", "gone.svg"]) == 1
+    assert "gone.png" in capfd.readouterr().err and not (tmp_path / "gone.svg").exists()
+    assert main(["plot", "rollout", str(run), *files * 22]) == 2
+    assert "must be at most 64 on a sheet. Received: 66" in capfd.readouterr().err

@@ -63,3 +63,16 @@ def test_a_kind_of_picture_is_needed(capsys: pytest.CaptureFixture[str]) -> None
     assert "lr-range" in capsys.readouterr().err
     assert main(["plot", "curve"]) == 2
     assert capsys.readouterr().err.startswith("No such command 'curve'")
+
+
+def test_pictures_of_classifiers_are_for_classifiers(
+    run: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plot", "confusion", str(run)]) == 2
+    message = "Invalid value for RUN: is drawn for classifiers, and this is a translator"
+    assert capsys.readouterr().err.startswith(message)
+    assert main(["plot", "rollout", str(run), "a.png"]) == 2
+    assert "is drawn for classifiers of pictures, and this is a translator" in capsys.readouterr().err
+    assert main(["plot", "confusion", "nowhere"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+    assert list(here.iterdir()) == []

@@ -11,9 +11,9 @@ import typer
 from tf_transformer.cli.options import AsJson, Checkpoint, Debug, Output, Quiet, RunOrExport, bounded
 from tf_transformer.cli.progress import progress
 from tf_transformer.cli.quiet_import import quiet_import
+from tf_transformer.cli.streams import teller
 from tf_transformer.cli.task_options import check_options
 from tf_transformer.cli.texts import one_line, reading, writing
-from tf_transformer.errors import printable
 from tf_transformer.presets import GREATEST_SEED, LONGEST_ANSWER, MOST_HYPOTHESES
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def predict(
         "seed": seed,
         "stream": stream,
     }
-    say = _teller(quiet)
+    say = teller(quiet)
     if output is None:
         sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
     with reading(input) as groups:
@@ -251,7 +251,7 @@ def evaluate(
         from tf_transformer.cli.scoring import report, score, titled
     options = {"source": source, "target": target, "folder": folder, "tokenize": tokenize}
     answering = open_answering(model, checkpoint)
-    say = _teller(quiet)
+    say = teller(quiet)
     _introduce(answering, say)
     given = answering.given_set(options)
     sets, notes = ([given[0]], given[1]) if given is not None else answering.recipe_sets(split)
@@ -271,11 +271,3 @@ def evaluate(
 def _introduce(answering: "TaskFace", say: Callable[[str], None]) -> None:
     for line in (*answering.notes, answering.name):
         say(line)
-
-
-def _teller(quiet: bool) -> Callable[[str], None]:
-    def say(line: str) -> None:
-        if not quiet:
-            print(printable(line), file=sys.stderr)
-
-    return say

@@ -1,10 +1,13 @@
-"""Standard streams that were closed before the program began, as by ``2>&-`` or a careless supervisor."""
+"""The standard streams: closed before the program began, as by ``2>&-``, or told what a person is to know."""
 
 import errno
 import io
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
+
+from tf_transformer.errors import printable
 
 
 def hold_standard_streams() -> None:
@@ -49,3 +52,13 @@ class ClosedStream(io.TextIOBase):
 
     def readline(self, size: int | None = -1) -> NoReturn:
         self.write(size)
+
+
+def teller(quiet: bool) -> Callable[[str], None]:
+    """What says a line to the person who waits, on stderr; nothing where that is to be quiet."""
+
+    def say(line: str) -> None:
+        if not quiet:
+            print(printable(line), file=sys.stderr)
+
+    return say

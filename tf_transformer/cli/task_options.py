@@ -97,7 +97,7 @@ def check_options(model: Path, verb: Literal["predict", "evaluate"], given: Mapp
     from tf_transformer.manifest import is_export
 
     exported = is_export(model)
-    task = _task_of(model, exported)
+    task = task_of(model, exported)
     named = [name for name, value in given.items() if value is not None and value is not False]
     if task is None:
         _check_examples(TASKS.values(), named)
@@ -126,7 +126,7 @@ def _check_examples(tasks: Iterable[TaskOptions], named: Collection[str]) -> Non
         raise typer.BadParameter(f"{' and '.join(wanted[0])} must be given together")
 
 
-def _task_of(model: Path, exported: bool) -> str | None:
+def task_of(model: Path, exported: bool) -> str | None:
     """The task of a run or an export; None where it cannot be told, which loading it will say why."""
     from tf_transformer.manifest import newest_version, read_manifest
     from tf_transformer.run_folder import RunFolder
