@@ -56,12 +56,13 @@ def test_links_lead_somewhere() -> None:
     assert [link for link in links if not link.startswith("http") and not (ROOT / link).exists()] == []
 
 
-def test_the_recipe_of_the_readme_is_valid() -> None:
+@pytest.mark.parametrize("task", ["translate", "generate"])
+def test_the_recipes_of_the_readme_are_valid(task: str) -> None:
     yaml = pytest.importorskip("yaml")
-    from tf_transformer.recipe import TranslateRecipe
+    from tf_transformer.recipe import recipe_class
 
-    values = yaml.safe_load(block("yaml", "task:"))
-    recipe = TranslateRecipe.model_validate(values, context={"check_files": False})
+    values = yaml.safe_load(block("yaml", f"task: {task}"))
+    recipe = recipe_class(task).model_validate(values, context={"check_files": False})
     assert recipe.data.dev_fraction == 0.05
 
 

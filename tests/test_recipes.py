@@ -147,7 +147,7 @@ def test_every_recipe_is_valid_and_opens_with_its_command(name: str) -> None:
     context = {"folder": path.parent, "check_files": name.startswith("quickstart/")}
     values = yaml.safe_load(text)
     recipe = recipe_class(values["task"]).model_validate(values, context=context)
-    assert recipe.data.test_sets
+    assert recipe.data.test_sets or recipe.data.dev_fraction is not None
 
 
 def test_every_recipe_has_its_row_in_the_table() -> None:
@@ -169,6 +169,7 @@ def prepare(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[st
     [
         ("multi30k_en_de", "https://github.com/multi30k/dataset"),
         ("tatoeba_en_zh", "https://www.manythings.org/anki/"),
+        ("shakespeare_characters", "https://github.com/karpathy/char-rnn"),
     ],
 )
 def test_prepare_says_where_the_data_is_published(name: str, published: str, tmp_path: Path) -> None:
@@ -182,3 +183,10 @@ def test_prepare_refuses_another_number_of_lines(tmp_path: Path) -> None:
     done = prepare("multi30k_en_de", tmp_path)
     assert done.returncode == 1
     assert "train.en must have 29000 lines. Received: 2" in done.stderr
+
+
+def test_prepare_refuses_another_number_of_characters(tmp_path: Path) -> None:
+    (tmp_path / "input.txt").write_text("a\nb\n" * 5, encoding="utf-8")
+    done = prepare("shakespeare_characters", tmp_path)
+    assert done.returncode == 1
+    assert "train.txt must have 1003854 characters. Received: 18" in done.stderr
