@@ -26,7 +26,7 @@ def predict(
     model: RunOrExport,
     input: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Text to read in place of stdin; .gz too.", show_default=False),
+        typer.Option(metavar="FILE", help="Lines to read in place of stdin; .gz too.", show_default=False),
     ] = None,
     output: Output = None,
     checkpoint: Checkpoint = None,
@@ -134,17 +134,19 @@ def predict(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Answer lines of text: translate them, or go on from them.
+    """Answer lines: translate them, go on from them, or give them labels.
 
     One line in gives one line out, in order, empty lines too. With --n-best N there are N lines out for
     each line in. With --json a line out is one object.
-    A line that is too long for a translator loses its end; such lines are counted on stderr.
+    A line that is too long for a model loses its end; such lines are counted on stderr.
     A language model reads and writes \\n for a line end within a text, and \\\\ for a backslash.
+    For a classifier of pictures, or of series, a line is the path of a file.
 
     \b
     Example: echo "I love you." | tf-transformer predict runs/quickstart
              tf-transformer predict runs/quickstart --input in.txt --output out.txt --beam 8
              echo "ROMEO:" | tf-transformer predict runs/shakespeare_characters --stream
+             ls *.png | tf-transformer predict runs/mnist_5k --scores
     """
     if beam is not None and n_best > beam:
         raise typer.BadParameter(f"must be at most --beam, which is {beam}", param_hint="--n-best")
@@ -238,6 +240,8 @@ def evaluate(
     Translation: BLEU with a 95 % interval, chrF and TER with sacreBLEU's signatures, and exact matches.
     Language models: nats and bits a character, each piece of the text counted once; --source alone names
     another text.
+    Classifiers: accuracy, F1 of each class and their mean, who is taken for whom, and calibration (ECE);
+    --source names other texts and --target their labels, --folder other pictures or series.
 
     \b
     Example: tf-transformer evaluate runs/quickstart
