@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tf_transformer.build import Problem, problem_of
+from tf_transformer.errors import DataError
 from tf_transformer.recipe import load_recipe
 
 RNG = np.random.default_rng(1)
@@ -103,3 +104,40 @@ def test_a_text_encoder_begins_with_a_preset(tmp_path: Path) -> None:
     query = backbone.get_layer("transformer_layer_0").weights[0].numpy().reshape(8, 8)
     (ours,) = (weight for weight in model.encoder.weights if weight.path.endswith("query_kernel"))
     np.testing.assert_array_equal(ours, query)
+
+
+def test_long_sequences_are_cut_in_training_too(tmp_path: Path) -> None:
+    found = of_vectors(tmp_path, "data.max_length=3")
+    values = np.load(tmp_path / "data.npz")["vectors"][:, :3].astype("float32")  # of 5
+    examples = found.read()
+    side = found.make_side(examples)
+    np.testing.assert_allclose(side.mean, values.mean(axis=(0, 1)), atol=1e-6)
+    encoded = found.encode(examples, side)
+    assert encoded.lengths["vectors"].tolist() == [3, 3]
+    np.testing.assert_array_equal(encoded.columns["vectors"].to_tensor(), values)
+    assert any("cut to 3 vectors: 2" in line for line in encoded.reports[0].to_lines())
+
+
+def test_training_data_of_a_run_that_goes_on_has_no_new_labels(tmp_path: Path) -> None:
+    found = of_text(tmp_path)
+    side = found.make_side(found.read())
+    (tmp_path / "data.tsv").write_text("text\tlabel\none two\tup\nthree\tleft\n")
+    message = (
+        r"data\.tsv, line 3: the label must be one that the run began with: down, up\. Received: 'left'\. "
+        "Correct it, or begin anew"
+    )
+    with pytest.raises(DataError, match=message):
+        found.encode(found.read(), side)
+    found = of_vectors(tmp_path)
+    side = found.make_side(found.read())
+    np.savez(tmp_path / "data.npz", vectors=np.ones((2, 5, 3)), labels=["left", "down"])
+    with pytest.raises(DataError, match=r"data\.npz, row 1: the label must be one that the run began with"):
+        found.encode(found.read(), side)
+
+
+def test_training_data_of_a_run_that_goes_on_has_its_form(tmp_path: Path) -> None:
+    found = of_pictures(tmp_path)
+    side = found.make_side(found.read())
+    np.savez(tmp_path / "data.npz", images=np.zeros((2, 8, 12), "uint8"), labels=["up", "down"])
+    with pytest.raises(DataError, match=r"data\.npz: a picture is 8 x 12 pixels .* not 8 x 8"):
+        found.encode(found.read(), side)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from tf_transformer.build.classification import ClassificationProblem, unseen_labels
 from tf_transformer.build.problem import Examples
 from tf_transformer.data.encoded_examples import EncodedExamples, encode_examples, shared_examples
+from tf_transformer.data.label_numbers import refuse_new_labels
 from tf_transformer.data.labelled import LabelledCorpus, place_of, split_examples
 from tf_transformer.evaluation import EvaluationSet
 from tf_transformer.evaluation.classification import ClassificationEvaluator
@@ -99,7 +100,15 @@ class ExampleProblem(ClassificationProblem[ExampleRecipe], Generic[ExampleRecipe
                 yield from unseen_labels(found.name, corpus.labels, known, where, on_unseen)
 
     def encode(self, examples: Examples, side: Any) -> EncodedExamples:
-        return encode_examples(examples.train, side.labels)
+        for corpus in examples.train:
+            self.check_form(corpus, side)
+            refuse_new_labels(corpus.labels, side.labels.names, partial(place_of, corpus))
+        return encode_examples(examples.train, side.labels, self.longest)
+
+    @property
+    def longest(self) -> int | None:
+        """The most vectors that the model reads of an example; None where all examples are equally long."""
+        return None
 
     def side_sizes(self, side: Any) -> str:
         return f"{len(side.labels)} labels"

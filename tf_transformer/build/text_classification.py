@@ -8,7 +8,13 @@ from typing import Any, ClassVar
 import keras
 
 from tf_transformer.build.classification import ClassificationProblem
-from tf_transformer.build.labelled_text import build_marking, check_labels, take_word_vectors, well_marked
+from tf_transformer.build.labelled_text import (
+    build_marking,
+    check_labels,
+    place,
+    take_word_vectors,
+    well_marked,
+)
 from tf_transformer.build.problem import Examples, Words
 from tf_transformer.build.sampling import build_samplers
 from tf_transformer.build.stack import embedding_keywords
@@ -25,6 +31,7 @@ from tf_transformer.checkpoints import Checkpoint
 from tf_transformer.data.batching import Batch
 from tf_transformer.data.cleaning import split_by_hash
 from tf_transformer.data.encoding import EncodedCorpus, encode, limit, merge
+from tf_transformer.data.label_numbers import refuse_new_labels
 from tf_transformer.data.pipeline import BatchPlan, Plan, SampledPlan
 from tf_transformer.data.sources import Corpus
 from tf_transformer.evaluation import EvaluationSet
@@ -85,6 +92,8 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
         return f"a vocabulary of {side.vocabulary_size} and {len(side.labels)} labels"
 
     def encode(self, examples: Examples, side: ClassificationPreprocessor) -> EncodedCorpus:
+        for corpus in examples.train:
+            refuse_new_labels(corpus.columns["label"], side.labels.names, partial(place, corpus))
         encoders = {"text": side.encode_text, "label": side.labels.number}
         encoded = merge([encode(corpus, encoders) for corpus in examples.train])
         return limit(encoded, self._limits, self.recipe.data.on_long, keep_last=("text",))

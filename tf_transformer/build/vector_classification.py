@@ -56,6 +56,11 @@ class VectorClassificationProblem(ExampleProblem[ClassifyVectorsRecipe]):
     def make_side(self, examples: Examples) -> VectorPreprocessor:
         return VectorPreprocessor.of(examples.train, self.recipe.data.max_length)
 
+    @property
+    def longest(self) -> int:
+        """See `ExampleProblem`."""
+        return self.recipe.data.max_length
+
     def load_side(self, folder: Path) -> VectorPreprocessor:
         return VectorPreprocessor.load(folder)
 

@@ -197,7 +197,8 @@ class VectorPreprocessor(ExamplePreprocessor):
         Raises:
             DataError: When they have fewer than two different labels.
         """
-        totals = [_moments(sequence) for corpus in corpora for sequence in corpus.inputs]
+        # What is cut off is never read.
+        totals = [_moments(sequence[:max_length]) for corpus in corpora for sequence in corpus.inputs]
         mean, deviation = _scale(totals, 1.0)
         return cls(labels_of(corpora), mean, deviation, max_length)
 

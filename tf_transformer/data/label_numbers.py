@@ -11,6 +11,7 @@ from tf_transformer.presets import UNSEEN_LABEL
 OnUnseen = Literal["error", "wrong"]
 _SHOWN = 12
 """Known labels that an error lists."""
+_OR_WRONG = "Correct it, or set `evaluation.unseen_labels` to 'wrong' to count each as an error"
 
 
 def label_numbers(
@@ -33,14 +34,41 @@ def label_numbers(
     """
     places = {label: number for number, label in enumerate(known)}
     numbers = np.array([places.get(label, UNSEEN_LABEL) for label in labels], np.int32)
-    unseen = np.flatnonzero(numbers == UNSEEN_LABEL)
-    if len(unseen) and on_unseen == "error":
-        first = int(unseen[0])
-        others = f" (and {counted(len(unseen) - 1, 'further example')})" if len(unseen) > 1 else ""
-        listed = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
-        raise DataError(
-            f"{where(first)}: the label must be one that training has seen: {listed}. "
-            f"Received: {labels[first]!r}{others}. "
-            "Correct it, or set `evaluation.unseen_labels` to 'wrong' to count each as an error"
-        )
+    if on_unseen == "error":
+        _refuse(numbers, labels, known, where, "one that training has seen", _OR_WRONG)
     return numbers
+
+
+def refuse_new_labels(labels: Sequence[str], known: Sequence[str], where: Callable[[int], str]) -> None:
+    """Refuses training examples whose labels a run that goes on has not; a new run has all of them.
+
+    Args:
+        labels: The labels of the examples.
+        known: Those that the run began with.
+        where: As for `label_numbers`.
+
+    Raises:
+        DataError: Then; the losses of such examples would not count, and nobody would know.
+    """
+    numbers = label_numbers(labels, known, where, "wrong")
+    _refuse(numbers, labels, known, where, "one that the run began with", "Correct it, or begin anew")
+
+
+def _refuse(
+    numbers: np.ndarray[Any, np.dtype[np.int32]],
+    labels: Sequence[str],
+    known: Sequence[str],
+    where: Callable[[int], str],
+    rule: str,
+    remedy: str,
+) -> None:
+    """Raises an error about the first label that is not known, if there is one."""
+    unseen = np.flatnonzero(numbers == UNSEEN_LABEL)
+    if not len(unseen):
+        return
+    first = int(unseen[0])
+    others = f" (and {counted(len(unseen) - 1, 'further example')})" if len(unseen) > 1 else ""
+    listed = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
+    raise DataError(
+        f"{where(first)}: the label must be {rule}: {listed}. Received: {labels[first]!r}{others}. {remedy}"
+    )
