@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer.data.image_form import ImageForm
-from tf_transformer.data.images import read_image_arrays, read_image_folder, read_image_table
+from tf_transformer.data.images import read_image, read_image_arrays, read_image_folder, read_image_table
 from tf_transformer.errors import DataError
 
 ANY = ImageForm()
@@ -228,3 +228,28 @@ def test_tables_of_another_form_are_refused(tmp_path: Path) -> None:
         read_image_table(table(tmp_path / "x.jsonl", "{}"), ANY, label="a", **SIZE)
     with pytest.raises(DataError, match=r"the table has no rows"):
         read_image_table(table(tmp_path / "y.csv", "a,b,c,label"), ANY, label="label", **SIZE)
+
+
+def test_pixels_that_are_no_file_s_keep_their_channels(tmp_path: Path) -> None:
+    colours = ImageForm(channels=3, convert=True)
+    file, table = tmp_path / "grey.npz", tmp_path / "grey.csv"
+    np.savez(file, images=np.zeros((2, 3, 5), "uint8"), labels=[0, 1])
+    table.write_text("7,0,0\n8,0,0\n")
+    with pytest.raises(DataError, match=r"grey\.npz: a picture of images has 1 channel, not 3 channels"):
+        read_image_arrays(file, colours)
+    with pytest.raises(DataError, match=r"grey\.csv: a picture of the table has 1 channel, not 3 channels"):
+        read_image_table(table, colours, label=1, height=1, width=2)
+    with pytest.raises(DataError, match="picture 4 has 1 channel, not 3 channels"):
+        read_image(grey(1), colours, 4)
+    assert read_image(tf.io.encode_png(grey(1)).numpy(), colours).shape == (3, 5, 3)
+
+
+def test_more_channels_than_files_have_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "first.npz", images=np.zeros((2, 3, 8, 8), "uint8"), labels=[0, 1])  # channels first
+    with pytest.raises(DataError, match=r"at most 4 channels\. Received: uint8 \[2, 3, 8, 8\]"):
+        read_image_arrays(tmp_path / "first.npz", ANY)
+
+
+def test_truth_values_are_black_and_white(tmp_path: Path) -> None:
+    np.savez(tmp_path / "ink.npz", images=[[[True, False]], [[False, True]]], labels=[0, 1])
+    assert read_image_arrays(tmp_path / "ink.npz", ANY).inputs[0, 0, :, 0].tolist() == [255, 0]

@@ -22,6 +22,8 @@ Image = str | os.PathLike[str] | bytes | np.ndarray[Any, Any]
 """The path of a picture's file, its content, or pixels, uint8 `[height, width, channels]`."""
 _AHEAD = 64
 WHITE = 255
+MOST_CHANNELS = 4
+"""What files of pictures can have; an export answers to files alone."""
 
 
 def read_image_folder(
@@ -142,9 +144,15 @@ def read_image(image: Image, form: ImageForm, number: int = 1) -> Pixels:
         )
     if isinstance(found, str):
         raise DataError(f"{name} {found}")
-    if fault := form.fault(found.shape):
+    asked = _as_it_is(form) if isinstance(image, np.ndarray) else form
+    if fault := asked.fault(found.shape):
         raise DataError(f"{name} {fault}")
     return fitted(found, form)
+
+
+def _as_it_is(form: ImageForm) -> ImageForm:
+    """The form for pixels that are no file's: nothing converts their channels."""
+    return replace(form, convert=False)
 
 
 def _as_pixels(array: np.ndarray[Any, Any]) -> Pixels | str:
@@ -178,7 +186,7 @@ def read_image_arrays(
         path: The file, as `numpy.savez` writes it.
         form: What all pictures are; what it leaves open, the array decides.
         images: The array of pictures: `[rows, height, width]` of grey ones, or `[rows, height, width,
-            channels]`; whole numbers from 0 to 255, or numbers from 0 to 1.
+            channels]`; whole numbers from 0 to 255, or numbers from 0 to 1, or truth values.
         labels: The array of labels, `[rows]`: whole numbers or text.
         on_bad_row: As for `read_image_folder`; here only for values out of range.
         name: What reports call the corpus; by default the file's name.
@@ -189,10 +197,10 @@ def read_image_arrays(
     file = Path(path)
     arrays = read_arrays(file, (images, labels))
     pixels = _with_channels(file, images, arrays[images])
-    if fault := form.fault(pixels.shape[1:]):
+    if fault := _as_it_is(form).fault(pixels.shape[1:]):
         raise DataError(f"{file}: a picture of {images} {fault}")
     names = array_labels(file, labels, arrays[labels], len(pixels))
-    levels, bad = _levels(pixels, WHITE if pixels.dtype.kind in "iub" else 1.0)
+    levels, bad = _levels(pixels, WHITE if pixels.dtype.kind in "iu" else 1.0)
     rows = [(f"row {number}", label) for number, label in enumerate(names, start=1)]
     read = {number: fitted(levels[number], form) for number in range(len(levels)) if number not in bad}
     return labelled_corpus(rows, read, bad, file, name, on_bad_row, np.stack)
@@ -201,10 +209,11 @@ def read_image_arrays(
 def _with_channels(path: Path, name: str, pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if pixels.ndim == 3:
         pixels = pixels[..., None]
-    if pixels.ndim != 4 or not pixels.size or pixels.dtype.kind not in "iubf":
+    right = pixels.ndim == 4 and pixels.size and pixels.dtype.kind in "iubf"
+    if not right or pixels.shape[3] > MOST_CHANNELS:
         raise DataError(
-            f"{path}: {name} must be numbers [rows, height, width] or [rows, height, width, channels]. "
-            f"Received: {pixels.dtype} {list(pixels.shape)}"
+            f"{path}: {name} must be numbers [rows, height, width] or [rows, height, width, channels], at most "
+            f"{MOST_CHANNELS} channels. Received: {pixels.dtype} {list(pixels.shape)}"
         )
     return pixels
 
@@ -218,7 +227,7 @@ def _levels(values: np.ndarray[Any, Any], white: float) -> tuple[Pixels, dict[in
     for row in np.flatnonzero(wrong).tolist():
         value = next(value for value in flat[row].tolist() if not 0 <= value <= white)
         bad[row] = f"has a pixel {value:g}, and all must be from 0 to {white:g}"
-    if white == WHITE and values.dtype.kind in "iub":
+    if white == WHITE and values.dtype.kind in "iu":
         return np.where(wrong.reshape(-1, *[1] * (values.ndim - 1)), 0, values).astype(np.uint8), bad
     scaled = np.zeros(values.shape, np.uint8)
     scaled[~wrong] = np.round(values[~wrong] * (WHITE / white)).astype(np.uint8)
@@ -260,7 +269,7 @@ def read_image_table(
             or there are bad rows and `on_bad_row` is `"error"`.
     """
     file, shape = Path(path), (height, width, channels)
-    if fault := form.fault(shape):
+    if fault := _as_it_is(form).fault(shape):
         raise DataError(f"{file}: a picture of the table {fault}")
     table = read_number_rows(file, label, math.prod(shape), encoding)
     bad = dict(table.bad)

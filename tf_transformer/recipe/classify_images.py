@@ -43,7 +43,7 @@ class Images(Section):
     width: Side | None = key(None, "Pixels from left to right, likewise.", midway="refused")
     channels: Literal[1, 3, 4] | None = key(
         None,
-        "Grey is 1, colours are 3, 4 with opacity: files are converted; by default all are as the first.",
+        "Grey is 1, colours are 3, 4 with opacity: PNG and JPEG are converted; by default all as the first.",
         midway="refused",
     )
     resize: Literal["none", "stretch", "crop", "pad"] = key(
