@@ -199,3 +199,22 @@ def test_word_vectors_of_another_length(folder: Path) -> None:
     (folder / "vectors.txt").write_text("other " + "1 " * 128 + "\n")
     with pytest.raises(DataError, match="has a vector for none of 5 pieces"):
         list(found.first_weights(found.model(side, "float32"), side))
+
+
+def test_what_is_left_out_is_a_class(folder: Path) -> None:
+    rows = ["one\tgoes(e1,e2)", "two\tgoes(e2,e1)", "three\tOther"]
+    (folder / "train.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
+    data = "{train: {table: train.tsv}, dev: {table: train.tsv}}"
+
+    def evaluator(options: str) -> Any:
+        found = problem(folder, data, f"evaluation: {{{options}}}")
+        side = found.make_side(found.read())
+        return found.evaluator(found.task(found.model(side, "float32"), side))
+
+    assert evaluator("directed: true, leave_out: [goes, Other]").leave_out == ("goes", "Other")
+    assert evaluator("leave_out: ['goes(e1,e2)']").leave_out == ("goes(e1,e2)",)
+    message = r"evaluation\.leave_out: must be among the classes of training, Other, goes; received 'other'"
+    with pytest.raises(RecipeError, match=message):
+        evaluator("directed: true, leave_out: [other]")
+    with pytest.raises(RecipeError, match=r"training, Other, goes\(e1,e2\), goes\(e2,e1\); received 'goes'"):
+        evaluator("leave_out: [goes]")

@@ -97,3 +97,10 @@ def test_sequences_are_padded_and_their_lengths_kept(tmp_path: Path) -> None:
     assert inputs["vectors"].numpy().tolist() == [[[1, 5], [3, 5], [0, 0]], [[5, 5], [0, 0], [0, 0]]]
     assert inputs["lengths"].numpy().tolist() == [2, 1] and labels.numpy().tolist() == [0, 1]
     assert side.assemble(ragged, labels)[0]["vectors"].shape == (2, 2, 2)
+
+
+def test_a_feature_in_a_large_unit_is_scaled_as_any_other() -> None:
+    volts = [np.array([[2e-8, 1e5], [4e-8, 1e5]], "float32")]
+    side = VectorPreprocessor.of([corpus([*volts, *volts], "ab")], max_length=7)
+    np.testing.assert_allclose(side.mean, [3e-8, 1e5], rtol=1e-6)
+    np.testing.assert_allclose(side.deviation, [1e-8, 1.0], rtol=1e-6)

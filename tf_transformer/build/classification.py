@@ -12,7 +12,8 @@ from tf_transformer.errors import RecipeError, counted
 from tf_transformer.layers import Encoder
 from tf_transformer.models import Classifier
 from tf_transformer.recipe import ClassifyImagesRecipe, ClassifyTextRecipe, ClassifyVectorsRecipe
-from tf_transformer.recipe.label_section import LabelTraining
+from tf_transformer.recipe.label_section import LabelEvaluation, LabelTraining
+from tf_transformer.scores.classification import class_names
 from tf_transformer.text import Labels
 
 LabelRecipe = TypeVar("LabelRecipe", ClassifyTextRecipe, ClassifyImagesRecipe, ClassifyVectorsRecipe)
@@ -57,6 +58,27 @@ class ClassificationProblem(Problem[LabelRecipe], Generic[LabelRecipe]):
     def measured_by(self) -> tuple[str, ...]:
         """See `Problem`."""
         return ("evaluation.leave_out",) if self.recipe.training.best_by == "macro_f1" else ()
+
+
+def left_out(evaluation: LabelEvaluation, labels: Labels, directed: bool = False) -> tuple[str, ...]:
+    """The classes that macro-F1 leaves out.
+
+    Args:
+        evaluation: The recipe's section.
+        labels: Those of training.
+        directed: Whether both directions of a relation are one class.
+
+    Raises:
+        RecipeError: When one is no class of training: the measure would be another one than was asked for.
+    """
+    classes = list(dict.fromkeys(class_names(labels.names, directed)))
+    foreign = sorted(set(evaluation.leave_out) - set(classes))
+    if foreign:
+        raise RecipeError(
+            f"evaluation.leave_out: must be among the classes of training, {', '.join(classes)}; "
+            f"received {foreign[0]!r}"
+        )
+    return evaluation.leave_out
 
 
 def class_weights(training: LabelTraining, labels: Labels) -> list[float] | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
-from tf_transformer.build.classification import ClassificationProblem, unseen_labels
+from tf_transformer.build.classification import ClassificationProblem, left_out, unseen_labels
 from tf_transformer.build.problem import Examples
 from tf_transformer.data.encoded_examples import EncodedExamples, encode_examples, shared_examples
 from tf_transformer.data.label_numbers import refuse_new_labels
@@ -133,7 +133,7 @@ class ExampleProblem(ClassificationProblem[ExampleRecipe], Generic[ExampleRecipe
             examples="example",
             label_smoothing=self.recipe.training.label_smoothing,
             class_weights=task.model.class_weights,
-            leave_out=evaluation.leave_out,
+            leave_out=left_out(evaluation, task.side.labels),
             samples=evaluation.samples,
             shown="place",
         )

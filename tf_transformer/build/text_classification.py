@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import keras
 
-from tf_transformer.build.classification import ClassificationProblem
+from tf_transformer.build.classification import ClassificationProblem, left_out
 from tf_transformer.build.labelled_text import (
     build_marking,
     check_labels,
@@ -208,7 +208,7 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
             label_smoothing=self.recipe.training.label_smoothing,
             class_weights=task.model.class_weights,
             directed=evaluation.directed,
-            leave_out=evaluation.leave_out,
+            leave_out=left_out(evaluation, task.side.labels, evaluation.directed),
             samples=evaluation.samples,
             show=(lambda text: marking.spell([text])[0]) if marking is not None else str,
         )

@@ -20,7 +20,7 @@ from tf_transformer.text.labels import Labels
 
 MANIFEST: Final = "preprocessor.json"
 _LEAST_DEVIATION: Final = 1e-6
-"""A feature that never changes is not divided by zero."""
+"""Share of a feature's size below which it never changes but for rounding: it is not divided by that."""
 _WHITE: Final = 255.0
 
 
@@ -253,6 +253,8 @@ def _moments(values: np.ndarray[Any, Any]) -> tuple[int, Any, Any]:
 def _scale(totals: Sequence[tuple[int, Any, Any]], white: float) -> tuple[list[float], list[float]]:
     count = sum(number for number, _, _ in totals)
     mean = sum(total for _, total, _ in totals) / count
-    variance = sum(squares for _, _, squares in totals) / count - mean**2
-    deviation = np.sqrt(np.maximum(variance, 0.0)) / white
-    return (mean / white).tolist(), np.where(deviation > _LEAST_DEVIATION, deviation, 1.0).tolist()
+    square = sum(squares for _, _, squares in totals) / count
+    deviation = np.sqrt(np.maximum(square - mean**2, 0.0)) / white
+    # In its own unit: volts of an electrode are a millionth, and differ for all that.
+    changes = deviation * white > _LEAST_DEVIATION * np.sqrt(square)
+    return (mean / white).tolist(), np.where(changes, deviation, 1.0).tolist()

@@ -36,7 +36,7 @@ class ClassificationEvaluator(Evaluator):
         label_smoothing: That of training, so that ``loss`` is comparable to the training loss.
         class_weights: Those of training, likewise; None for none.
         directed: See `score_labels`.
-        leave_out: Labels that macro-F1 leaves out.
+        leave_out: Classes that macro-F1 leaves out; see `score_labels`.
         samples: Examples whose answers ``quick`` shows.
         shown: The column that a person is shown of an example; by default the example itself.
         show: What is shown as a person reads it; by default as it is.
@@ -60,7 +60,7 @@ class ClassificationEvaluator(Evaluator):
         self.label_smoothing = label_smoothing
         self.class_weights = class_weights
         self.directed = directed
-        self.leave_out = [label for label in leave_out if label in task.labels]
+        self.leave_out = leave_out
         self.samples = samples
         self.shown = shown or examples
         self.show = show

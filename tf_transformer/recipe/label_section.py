@@ -54,4 +54,4 @@ class LabelEvaluation(Evaluation):
         "A label of dev or test that train does not have: stop and name it, or count its examples as wrong.",
         midway="logged",
     )
-    leave_out: Names = key((), "Labels that macro_f1 leaves out.", midway="logged")
+    leave_out: Names = key((), "Classes that macro_f1 leaves out.", midway="logged")

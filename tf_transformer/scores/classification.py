@@ -109,7 +109,7 @@ def score_labels(
     _check(answers, references, labels)
     rows = (*labels, *sorted({*references, *answers} - set(labels)))
     confusion = confusion_matrix(answers, references, rows)
-    names = [_DIRECTION.sub("", label) if directed else label for label in rows]
+    names = class_names(rows, directed)
     foreign = sorted(set(leave_out) - set(names))
     if foreign:
         raise ValueError(f"`leave_out` must be among the classes. Received: {foreign[0]!r}")
@@ -126,6 +126,11 @@ def score_labels(
         gaps = [each.count * abs(each.accuracy - each.confidence) for each in bins]
         values["ece"] = sum(gaps) / len(answers)
     return ClassificationScores(values, classes, rows, confusion, bins)
+
+
+def class_names(labels: Sequence[str], directed: bool) -> list[str]:
+    """The class of each label: without its direction where labels are `directed`, else the label itself."""
+    return [_DIRECTION.sub("", label) if directed else label for label in labels]
 
 
 def confusion_matrix(answers: Sequence[str], references: Sequence[str], labels: Sequence[str]) -> Matrix:
