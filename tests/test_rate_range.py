@@ -1,12 +1,15 @@
 """The range test: the rates it takes, when it ends, what it suggests."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tf_transformer.models import Transformer
 from tf_transformer.optimizers import Adam
-from tf_transformer.rate_range import RateRange, rate_range_test, unit_rate
+from tf_transformer.rate_range import RateRange, rate_range_of, rate_range_test, unit_rate
+from tf_transformer.recipe import load_recipe
 from tf_transformer.training_step import TrainingModel
 
 
@@ -71,3 +74,34 @@ def test_wrong_arguments() -> None:
         rate_range_test(training_model(), batches(), lowest=0.1, highest=0.01)
     with pytest.raises(ValueError, match=r"`updates` must be at least 2\. Received: 1"):
         rate_range_test(training_model(), batches(), updates=1)
+
+
+def test_pictures_are_changed_as_in_training(tmp_path: Path) -> None:
+    images = np.random.default_rng(1).integers(0, 256, (6, 4, 4), "uint8")
+    np.savez(tmp_path / "data.npz", images=images, labels=list("ababab"))
+    entry = "{arrays: data.npz}"
+    (tmp_path / "recipe.yaml").write_text(
+        f"task: classify_images\ndata: {{train: {entry}, dev: {entry}}}\n"
+        "model: {num_layers: 1, hidden_dim: 8, intermediate_dim: 8, num_heads: 2, dropout: 0}\n"
+        "training: {steps: 5, precision: float32}\n"
+    )
+
+    def first_loss(*overrides: str) -> float:
+        return rate_range_of(load_recipe(tmp_path / "recipe.yaml", overrides), updates=2).losses[0]
+
+    plain = first_loss()
+    assert first_loss() == plain
+    assert first_loss("training.augmentation.brightness=0.9") != plain
+
+
+def test_an_update_that_is_still_to_be_found_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data.tsv").write_text("text\tlabel\na b\tup\nb c\tdown\n")
+    entry = "{table: data.tsv}"
+    (tmp_path / "recipe.yaml").write_text(
+        f"task: classify_text\ndata: {{train: {entry}, dev: {entry}}}\ntext: {{tokenizer: words}}\n"
+        "model: {num_layers: 1, hidden_dim: 8, intermediate_dim: 8, num_heads: 2}\n"
+        "training: {steps: 5, precision: float32, batch_tokens: auto}\n"
+    )
+    told: list[str] = []
+    rate_range_of(load_recipe(tmp_path / "recipe.yaml", ()), updates=2, say=told.append)
+    assert "training.batch_tokens is found when training begins; here it is 2,048" in told

@@ -179,11 +179,12 @@ def test_a_run_that_died_twice_ends_bit_equal(
     assert task.answers(["<x> a <y>"])[0].label in ("x first", "y first")
 
 
-def test_word_vectors_are_read_once(tmp_path: Path) -> None:
+def test_word_vectors_are_read_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("".join(f"{letter} {number} 1 2 3\n" for number, letter in enumerate("abcd")))
     recipe = write_order(tmp_path)
     overrides = [
+        "data.test=null",
         "training.steps=6",
         "training.validate_every=3",
         "training.schedule.warmup_steps=2",
@@ -198,3 +199,5 @@ def test_word_vectors_are_read_once(tmp_path: Path) -> None:
     tokens = load(moved).side.tokens
     a, b = table[tokens.index("a")], table[tokens.index("b")]
     assert (a - b)[0] != 0 and not (a - b)[1:].any()  # as in the file, to a common factor
+    assert main(["plot", "confusion", str(moved), "--output", str(tmp_path / "a.png"), "--quiet"]) == 1
+    assert "its recipe has no data.test; --split dev draws its dev set" in capsys.readouterr().err

@@ -136,11 +136,14 @@ def rate_range_of(
     encoded = problem.encode(examples, side)
     plan = problem.plan(examples, encoded, side)
     say(problem.describe(encoded, plan))
-    model = problem.model(side, problem.recipe.training.precision)
+    training = problem.recipe.training
+    if training.budget == "auto":
+        say(f"training.{training.BUDGET} is found when training begins; here it is {plan.batch_tokens:,}")
+    model = problem.model(side, training.precision)
     for line in problem.first_weights(model, side):
         say(line)
     trained, _ = build_training_model(problem, model, unit_rate())
-    batches = training_dataset(encoded, plan, side.assemble, Position(0, 0))
+    batches = training_dataset(encoded, plan, side.assemble, Position(0, 0), augment=problem.augment)
     return rate_range_test(trained, batches, lowest=lowest, highest=highest, updates=updates)
 
 

@@ -21,6 +21,12 @@ def test_many_labels_have_no_numbers() -> None:
     assert not figure.axes[0].texts
 
 
+def test_a_thousand_labels_need_no_wall_to_hang_on() -> None:
+    figure = confusion_figure(np.eye(1000, dtype=int), [str(number) for number in range(1000)])
+    assert figure.get_size_inches().max() <= 41
+    assert figure.axes[0].get_yticklabels()[0].get_fontsize() < 3
+
+
 def test_a_class_without_examples_is_an_empty_row() -> None:
     figure = confusion_figure(np.array([[0, 0], [1, 1]]), ["a", "b"])
     np.testing.assert_allclose(figure.axes[0].images[0].get_array(), [[0, 0], [0.5, 0.5]])

@@ -115,7 +115,7 @@ def confusion(
         from tf_transformer.plots.confusion import confusion_figure
     answering, say = open_answering(run, checkpoint), teller(quiet)
     say(answering.name)
-    (found, *_), notes = answering.recipe_sets(split)
+    (found, *_), notes = answering.recipe_sets(split, "--split dev draws its dev set")
     for line in notes:
         say(line)
     with progress(f"{answering.UNIT}s", quiet, total=len(found)) as advance:

@@ -77,8 +77,14 @@ class TaskFace(ABC):
     def given_set(self, options: Options) -> tuple[EvaluationSet, Sequence[str]] | None:
         """The set that was named on the command line, without a name, and what was noticed; None for none."""
 
-    def recipe_sets(self, split: str) -> tuple[list[EvaluationSet], Sequence[str]]:
+    def recipe_sets(
+        self, split: str, instead: str | None = None
+    ) -> tuple[list[EvaluationSet], Sequence[str]]:
         """The dev or test sets of a run's recipe, read from where its data lies, and what was noticed.
+
+        Args:
+            split: Which.
+            instead: What a person may do where there are none; by default, name other examples.
 
         Raises:
             RunError: When the recipe has none.
@@ -90,8 +96,8 @@ class TaskFace(ABC):
         make = problem.dev_sets if split == "dev" else problem.test_sets
         sets = make(examples, side)
         if not sets:
-            named = " and ".join(TASKS[self.run.recipe.task].examples)
-            raise RunError(f"{self.run.folder.path}: its recipe has no data.{split}; name {named}")
+            named = instead or "name " + " and ".join(TASKS[self.run.recipe.task].examples)
+            raise RunError(f"{self.run.folder.path}: its recipe has no data.{split}; {named}")
         return sets, examples.report
 
     @staticmethod
