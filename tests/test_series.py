@@ -119,6 +119,17 @@ def test_the_export_answers_as_the_run(
     assert json.loads(capfd.readouterr().out)["metrics"]["accuracy"] > 0.9
 
 
+def test_sequences_that_lose_their_end_are_counted(
+    run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for length in (24, 25, 60):
+        np.save(tmp_path / f"{length}.npy", np.ones((length, 2), "float32"))
+    (tmp_path / "in.txt").write_text("".join(f"{tmp_path / name}.npy\n" for name in ("24", "25", "60")))
+    assert main(["predict", str(run), "--input", str(tmp_path / "in.txt")]) == 0
+    shown = capfd.readouterr()
+    assert "the end of 2 sequences was not read" in shown.err and shown.out.count("\n") == 3
+
+
 def test_inspect_shows_vectors(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(folder / "recipe.yaml"), "--rows", "1"]) == 0
     shown = capfd.readouterr().out

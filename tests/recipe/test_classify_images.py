@@ -144,3 +144,13 @@ def test_what_pictures_are_cannot_change_midway(images: Path) -> None:
         "training.augmentation.shift",
         "training.batch_size",
     }
+
+
+@pytest.mark.parametrize("name", ["images.yaml", "vectors.yaml"])
+def test_two_equal_passes_are_noticed(images: Path, name: str) -> None:
+    def noticed(*overrides: str) -> bool:
+        recipe = load_recipe(images.parent / name, overrides)
+        return any(line.startswith("training.r_drop compares two dropouts") for line in recipe.warnings())
+
+    assert noticed("training.r_drop=1", "model.dropout=0") and not noticed("model.dropout=0")
+    assert not noticed("training.r_drop=1", "model.dropout=0", "model.pooled_dropout=0.1")

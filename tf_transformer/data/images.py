@@ -212,8 +212,8 @@ def _with_channels(path: Path, name: str, pixels: np.ndarray[Any, Any]) -> np.nd
     right = pixels.ndim == 4 and pixels.size and pixels.dtype.kind in "iubf"
     if not right or pixels.shape[3] > MOST_CHANNELS:
         raise DataError(
-            f"{path}: {name} must be numbers [rows, height, width] or [rows, height, width, channels], at most "
-            f"{MOST_CHANNELS} channels. Received: {pixels.dtype} {list(pixels.shape)}"
+            f"{path}: {name} must be numbers [rows, height, width] or [rows, height, width, channels], "
+            f"at most {MOST_CHANNELS} channels. Received: {pixels.dtype} {list(pixels.shape)}"
         )
     return pixels
 

@@ -10,7 +10,7 @@ from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import Flag, Section, Whole, key
 from tf_transformer.recipe.image_entries import DevData, Side, TestData, TrainData
-from tf_transformer.recipe.label_section import LabelEvaluation, LabelTraining, OnePoolingOrMore
+from tf_transformer.recipe.label_section import LabelEvaluation, LabelTraining, OnePoolingOrMore, idle_r_drop
 from tf_transformer.recipe.model_section import Model, Rate, Size
 
 Channels = Annotated[tuple[Size, ...], Strict(False)]
@@ -170,3 +170,10 @@ class ClassifyImagesRecipe(Recipe):
     model: ImageModel = key(ImageModel(), "The Transformer's encoder.", midway="refused")
     training: ImageTraining = key(ImageTraining(), "How long, how fast, and what is kept.", midway="logged")
     evaluation: LabelEvaluation = key(LabelEvaluation(), "What validation measures.", midway="logged")
+
+    def warnings(self) -> Iterator[str]:
+        """See `Recipe`."""
+        yield from super().warnings()
+        model = self.model
+        dropouts = (model.dropout, model.attention_dropout, model.activation_dropout, model.pooled_dropout)
+        yield from idle_r_drop(self.training, *dropouts)

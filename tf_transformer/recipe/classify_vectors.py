@@ -9,7 +9,7 @@ from tf_transformer.recipe.base import Recipe, Rule
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import Whole, key
-from tf_transformer.recipe.label_section import LabelEvaluation, LabelTraining, OnePoolingOrMore
+from tf_transformer.recipe.label_section import LabelEvaluation, LabelTraining, OnePoolingOrMore, idle_r_drop
 from tf_transformer.recipe.model_section import Positions, Rate, SequenceModel
 from tf_transformer.recipe.vector_entries import DevData, TestData, TrainData
 
@@ -81,3 +81,10 @@ class ClassifyVectorsRecipe(Recipe):
         if recipe.model.positions == "learned" and recipe.model.max_length is None:
             recipe = recipe.replaced("model", max_length=recipe.data.max_length)
         return recipe
+
+    def warnings(self) -> Iterator[str]:
+        """See `Recipe`."""
+        yield from super().warnings()
+        model = self.model
+        dropouts = (model.dropout, model.attention_dropout, model.activation_dropout, model.pooled_dropout)
+        yield from idle_r_drop(self.training, *dropouts)

@@ -1,5 +1,6 @@
 """The parts of recipes that all tasks with labels share: their measures, class weights, and unseen labels."""
 
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag
@@ -55,3 +56,9 @@ class LabelEvaluation(Evaluation):
         midway="logged",
     )
     leave_out: Names = key((), "Classes that macro_f1 leaves out.", midway="logged")
+
+
+def idle_r_drop(training: LabelTraining, *dropouts: float) -> Iterator[str]:
+    """A warning where R-Drop compares two passes that no dropout makes differ."""
+    if training.r_drop and not any(dropouts):
+        yield "training.r_drop compares two dropouts, and there is none: all of model's are 0"

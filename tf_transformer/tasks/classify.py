@@ -4,7 +4,6 @@ Shapes: B texts, S pieces, C labels.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from tf_transformer.models import Classifier
 from tf_transformer.presets import END_ID, PAD_ID
 from tf_transformer.tasks.batches import batches_by_length
 from tf_transformer.tasks.classification import Answer, answered, answers_of, classification_trial
-from tf_transformer.tasks.task import Trial, save_model
+from tf_transformer.tasks.classifier_task import ClassifierTask, check_sizes
+from tf_transformer.tasks.task import Trial
 from tf_transformer.text import ClassificationPreprocessor
 
 PIECES_AT_ONCE = 8192
@@ -24,7 +24,7 @@ ODD_TEXTS = ("", " ", "a", "</s> <pad>", "?!" * 40)
 """Texts that every export is tried with beside its samples."""
 
 
-class TextClassifier(tf.Module):
+class TextClassifier(ClassifierTask):
     """Gives labels to texts with a trained model.
 
     Args:
@@ -45,27 +45,20 @@ class TextClassifier(tf.Module):
     """
 
     TASK = "classify_text"
-    SIGNATURES = ("serving_default",)
+    preprocessor: ClassificationPreprocessor
 
     def __init__(
         self, model: Classifier, preprocessor: ClassificationPreprocessor, *, max_length: int = 256
     ) -> None:
-        super().__init__(name="text_classifier")
-        _check_sizes(model, preprocessor)
+        super().__init__("text_classifier", model, preprocessor)
+        check_sizes({"tokens": (model.embedding.vocabulary_size, preprocessor.vocabulary_size)})
         max_length = whole_number("max_length", max_length, 3)  # the start, a piece and the end
-        self.model = model
-        self.preprocessor = preprocessor
         self.max_length = min(max_length, model.embedding.max_length or max_length)
         self._logits = tf.function(
             lambda source_ids: model({"source_ids": source_ids}, training=False),
             input_signature=[tf.TensorSpec([None, None], tf.int32, name="source_ids")],
             autograph=False,
         )
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels, in the order of the probabilities."""
-        return self.preprocessor.labels.names
 
     def classify(self, texts: Sequence[str]) -> list[str]:
         """The most probable label of each text, in order; empty for a text that has no word.
@@ -134,33 +127,6 @@ class TextClassifier(tf.Module):
         lengths = self.preprocessor.encode_text(tf.constant(normalized, tf.string)).row_lengths()
         return int(tf.math.count_nonzero(lengths > self.max_length))
 
-    def export(self, folder: str | Path) -> tuple[str, ...]:
-        """Writes a SavedModel that takes strings and returns labels, without this package.
-
-        ``tf-transformer export`` does this too, under a version number and verified in a clean process.
-
-        Args:
-            folder: Where to; what is there is replaced.
-
-        Returns:
-            The names of its signatures: ``serving_default``.
-
-        Raises:
-            TypeError: When ``folder`` is no path.
-            ValueError: When it is a file.
-        """
-        return save_model(self, folder)
-
-    @property
-    def side(self) -> ClassificationPreprocessor:
-        """The preprocessor, under the name that it has in every task."""
-        return self.preprocessor
-
-    @property
-    def custom_ops(self) -> tuple[str, ...]:
-        """See `Task`."""
-        return self.preprocessor.custom_ops
-
     def served(self) -> "ServedClassifier":
         """See `Task`."""
         return ServedClassifier(self)
@@ -203,16 +169,3 @@ class ServedClassifier(tf.Module):
     def serving_default(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """The label of each text, and the probabilities of all labels."""
         return self.task.answer(text)
-
-
-def _check_sizes(model: Classifier, preprocessor: ClassificationPreprocessor) -> None:
-    pairs = {
-        "tokens": (model.embedding.vocabulary_size, preprocessor.vocabulary_size),
-        "labels": (model.num_classes, len(preprocessor.labels)),
-    }
-    for name, (mine, other) in pairs.items():
-        if mine != other:
-            raise ValueError(
-                f"`model` and `preprocessor` must have equally many {name}: they do not belong together. "
-                f"Received: {mine} and {other}"
-            )
