@@ -128,6 +128,8 @@ def test_a_source_has_a_vocabulary_or_a_layer() -> None:
         Transformer(
             target_vocabulary_size=7, source_embedding=VectorEmbedding(8), tie_embeddings="all", **sizes
         )
+    with pytest.raises(ValueError, match=r"must be that of the model\. Received: 9 and hidden_dim=8"):
+        Transformer(target_vocabulary_size=7, source_embedding=VectorEmbedding(9), **sizes)
     with pytest.raises(
         ValueError, match=r"must be a dict with `images` and `target_ids`. Received: \['images'\]"
     ):

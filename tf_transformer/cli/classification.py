@@ -8,6 +8,7 @@ import numpy as np
 
 from tf_transformer.build import LoadedRun
 from tf_transformer.cli.task_face import Options, TaskFace
+from tf_transformer.cli.texts import one_line
 from tf_transformer.data.cleaning import clean
 from tf_transformer.data.label_numbers import OnUnseen, label_numbers
 from tf_transformer.data.sources import read_parallel
@@ -20,6 +21,8 @@ from tf_transformer.tasks import Answer
 from tf_transformer.tasks.exported_classifier import ExportedClassifier
 
 _WIDTH = 14
+_DETAILED = 10
+"""Lines without a label that are told one by one."""
 
 
 class TextClassificationFace(TaskFace):
@@ -29,8 +32,8 @@ class TextClassificationFace(TaskFace):
 
     def __init__(self, found: LoadedRun | ExportedModel) -> None:
         super().__init__(found)
-        self.cut = self.read = 0
-        self.unanswered: list[str] = []
+        self.cut = self.read = self.unanswered = 0
+        self.told: list[str] = []
         if isinstance(found, LoadedRun):
             self.task = found.task
         else:
@@ -43,7 +46,9 @@ class TextClassificationFace(TaskFace):
         for text, answer in zip(texts, found, strict=True):
             self.read += 1
             if not answer.label:
-                self.unanswered.append(f"line {self.read}: {self._why(text)}")
+                self.unanswered += 1
+                if len(self.told) < _DETAILED:
+                    self.told.append(f"line {self.read}: {self._why(text)}")
             yield [_shown(text, answer, self.task.labels, options)]
 
     def _why(self, text: str) -> str:
@@ -58,7 +63,9 @@ class TextClassificationFace(TaskFace):
         return "has no word: it has no label"
 
     def remarks(self) -> Iterator[str]:
-        yield from self.unanswered
+        yield from self.told
+        if self.unanswered > len(self.told):
+            yield f"and {counted(self.unanswered - len(self.told), 'further line')} without a label"
         if self.cut:
             yield f"the end of {counted(self.cut, 'line')} was not read: the model does not read that far"
 
@@ -96,4 +103,5 @@ def _shown(text: str, answer: Answer, labels: Sequence[str], options: Options) -
         probabilities = dict(zip(labels, answer.probabilities, strict=True))
         shown = {"text": text, "label": answer.label or None, "probability": answer.probability}
         return json.dumps({**shown, "probabilities": probabilities}, ensure_ascii=False)
-    return f"{answer.probability:.4f}\t{answer.label}" if options["scores"] else answer.label
+    label = one_line(answer.label)
+    return f"{answer.probability:.4f}\t{label}" if options["scores"] else label

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from tf_transformer.build import LoadedRun
 from tf_transformer.cli.task_face import Options, TaskFace
+from tf_transformer.cli.texts import one_line
 from tf_transformer.data.label_numbers import OnUnseen, label_numbers
 from tf_transformer.data.labelled import LabelledCorpus, place_of
 from tf_transformer.errors import DataError, counted
@@ -70,9 +71,8 @@ class ExampleFace(TaskFace):
             probabilities = dict(zip(self.task.labels, answer.probabilities, strict=False))
             shown = {"file": text, "label": answer.label or None, "probability": answer.probability}
             return json.dumps({**shown, "probabilities": probabilities}, ensure_ascii=False)
-        if options["scores"] and answer.label:
-            return f"{answer.probability:.4f}\t{answer.label}"
-        return answer.label
+        label = one_line(answer.label)
+        return f"{answer.probability:.4f}\t{label}" if options["scores"] and label else label
 
     def remarks(self) -> Iterator[str]:
         """See `TaskFace`.

@@ -41,6 +41,15 @@ def target_size_alone(shared: int | None, source: int | None, target: int | None
     return whole_number("target_vocabulary_size", target, 1)
 
 
+def check_width(embedding: int, model: int) -> None:
+    """Refuses a layer whose vectors the encoder is not made for."""
+    if embedding != model:
+        raise ValueError(
+            "The `hidden_dim` of `source_embedding` must be that of the model. "
+            f"Received: {embedding} and hidden_dim={model}"
+        )
+
+
 def chosen_ties(tie_embeddings: str | None, shared: bool, widths: tuple[int, int]) -> str:
     """The tie that was asked for, or the usual one.
 

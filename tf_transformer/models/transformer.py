@@ -9,7 +9,7 @@ from keras import ops
 from tf_transformer.layers.attention_positions import MAX_DISTANCE
 from tf_transformer.layers.decoder import Decoder
 from tf_transformer.layers.encoder import Encoder
-from tf_transformer.models.arguments import padded_ids, two_sides
+from tf_transformer.models.arguments import check_width, padded_ids, two_sides
 from tf_transformer.models.sequence_model import SequenceModel
 from tf_transformer.models.settings import TransformerSettings
 from tf_transformer.ops import Tensor
@@ -159,6 +159,7 @@ class Transformer(SequenceModel):
         self._decoder_dim = settings.of_decoder("hidden_dim")
         self.source_shape = list(source_shape)
         if source_embedding is not None:
+            check_width(source_embedding.hidden_dim, hidden_dim)
             self.source_inputs = source_embedding.inputs
             self.COUNTS = ("target_tokens", "target_positions", *source_embedding.COUNTS)
         self._make_embeddings(source_embedding)
