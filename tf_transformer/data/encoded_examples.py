@@ -62,7 +62,9 @@ def _inputs(
     corpora: Sequence[LabelledCorpus], max_length: int | None
 ) -> tuple[dict[str, Any], dict[str, IntArray]]:
     if isinstance(corpora[0].inputs, np.ndarray):
-        return {"images": tf.constant(np.concatenate([corpus.inputs for corpus in corpora]))}, {}
+        parts = [corpus.inputs for corpus in corpora]
+        # Pictures may be most of what memory holds: one corpus is not copied on the way.
+        return {"images": tf.constant(np.concatenate(parts) if len(parts) > 1 else parts[0])}, {}
     sequences = [sequence[:max_length] for corpus in corpora for sequence in corpus.inputs]
     sizes = np.array([len(sequence) for sequence in sequences], np.int64)
     values = tf.constant(np.concatenate(sequences))

@@ -228,7 +228,9 @@ def _levels(values: np.ndarray[Any, Any], white: float) -> tuple[Pixels, dict[in
         value = next(value for value in flat[row].tolist() if not 0 <= value <= white)
         bad[row] = f"has a pixel {value:g}, and all must be from 0 to {white:g}"
     if white == WHITE and values.dtype.kind in "iu":
-        return np.where(wrong.reshape(-1, *[1] * (values.ndim - 1)), 0, values).astype(np.uint8), bad
+        if bad:
+            values = np.where(wrong.reshape(-1, *[1] * (values.ndim - 1)), 0, values)
+        return values.astype(np.uint8, copy=False), bad
     scaled = np.zeros(values.shape, np.uint8)
     scaled[~wrong] = np.round(values[~wrong] * (WHITE / white)).astype(np.uint8)
     return scaled, bad
