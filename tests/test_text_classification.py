@@ -27,7 +27,7 @@ training:
   precision: float32
   schedule: {name: cosine, peak: 0.004, warmup_steps: 20}
   validate_every: 60
-evaluation: {samples: 2}
+evaluation: {samples: 2, leave_out: [y first]}
 """
 
 
@@ -104,6 +104,7 @@ def test_an_export_answers_in_a_clean_process_and_is_scored(
     manifest = read_manifest(tmp_path / "exported" / "1")
     assert manifest.task == "classify_text" and manifest.labels == ("x first", "y first")
     assert manifest.verification["equal"] and manifest.python_modules == ()
+    assert manifest.leave_out == ("y first",) and not manifest.directed
     (tmp_path / "in.txt").write_text("x a y\n\nb y x\n")
     capsys.readouterr()
     words = ["predict", str(tmp_path / "exported"), "--input", str(tmp_path / "in.txt"), "--scores"]
@@ -114,6 +115,10 @@ def test_an_export_answers_in_a_clean_process_and_is_scored(
     words = ["evaluate", words[1], "--source", words[3], "--target", str(tmp_path / "labels"), "--json"]
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["metrics"]["accuracy"] == 1.0  # the empty line is left out
+    # The measure is the recipe's, which leaves y first out: one right of one example and two answers.
+    (tmp_path / "in.txt").write_text("x a y\n\nx b y\n")
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["metrics"]["macro_f1"] == pytest.approx(2 / 3)
 
 
 def test_a_label_that_only_dev_has_stops_before_training(tmp_path: Path) -> None:

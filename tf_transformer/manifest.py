@@ -45,6 +45,8 @@ class Manifest(BaseModel):
     normal_form: Literal["nfc", "nfkc"] | None = Field(None, description="Unicode normal form of its text.")
     lowercase: bool = Field(False, description="Whether its text is lower-cased.")
     tokenize: str = Field("13a", description="sacreBLEU's tokenizer that its recipe measures with.")
+    leave_out: tuple[str, ...] = Field((), description="Classes that its recipe's macro-F1 leaves out.")
+    directed: bool = Field(False, description="Whether both directions of a relation are one class there.")
     checkpoint: str = Field("", description="Name of the checkpoint that was exported.")
     step: int = Field(0, description="Updates behind that checkpoint.")
     recipe_sha256: str = Field("", description="Digest of the resolved recipe.")

@@ -50,6 +50,10 @@ class ClassificationProblem(Problem[LabelRecipe], Generic[LabelRecipe]):
             **options,
         )
 
+    def manifest_facts(self) -> dict[str, Any]:
+        """The measure, so that an export is scored as its run is."""
+        return {"leave_out": self.recipe.evaluation.leave_out}
+
     @property
     def loss_options(self) -> dict[str, Any]:
         return {"r_drop": self.recipe.training.r_drop}

@@ -184,6 +184,9 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
     def task(self, model: Classifier, side: ClassificationPreprocessor) -> TextClassifier:
         return TextClassifier(model, side, max_length=self.recipe.data.max_text_length)
 
+    def manifest_facts(self) -> dict[str, Any]:
+        return {**super().manifest_facts(), "directed": self.recipe.evaluation.directed}
+
     def samples(self, folder: RunFolder) -> list[Any]:
         normalizer = build_marking(self.recipe)
         texts = sample_texts(self.recipe.data, self._read_entry, folder, "text")

@@ -70,8 +70,10 @@ class TextClassificationFace(TaskFace):
             yield f"the end of {counted(self.cut, 'line')} was not read: the model does not read that far"
 
     def evaluator(self, options: Options) -> Evaluator:
-        if self.run is None:
-            return ClassificationEvaluator(self.task)
+        if self.exported is not None:
+            facts = self.exported.manifest
+            return ClassificationEvaluator(self.task, directed=facts.directed, leave_out=facts.leave_out)
+        assert self.run is not None
         evaluator: Evaluator = self.run.problem.evaluator(self.task)
         return evaluator
 

@@ -91,8 +91,10 @@ class ExampleFace(TaskFace):
         return iter(())
 
     def evaluator(self, options: Options) -> Evaluator:
-        if self.run is None:
-            return ClassificationEvaluator(self.task, examples="example", shown="place")
+        if self.exported is not None:
+            left_out = self.exported.manifest.leave_out
+            return ClassificationEvaluator(self.task, examples="example", leave_out=left_out, shown="place")
+        assert self.run is not None
         evaluator: Evaluator = self.run.problem.evaluator(self.task)
         return evaluator
 
