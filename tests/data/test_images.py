@@ -253,3 +253,8 @@ def test_more_channels_than_files_have_are_refused(tmp_path: Path) -> None:
 def test_truth_values_are_black_and_white(tmp_path: Path) -> None:
     np.savez(tmp_path / "ink.npz", images=[[[True, False]], [[False, True]]], labels=[0, 1])
     assert read_image_arrays(tmp_path / "ink.npz", ANY).inputs[0, 0, :, 0].tolist() == [255, 0]
+
+
+def test_a_path_that_is_none_is_told() -> None:
+    with pytest.raises(DataError, match=r"^no\x00thing cannot be read \(embedded null byte\)"):
+        read_image("no\0thing", ANY)

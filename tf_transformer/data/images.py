@@ -103,8 +103,8 @@ def decoded_file(path: Path, form: ImageForm) -> Pixels | str:
     """The pixels of a picture's file as it is, or why there are none."""
     try:
         content = path.read_bytes()
-    except OSError as error:
-        return f"cannot be read ({error.strerror or error})"
+    except (OSError, ValueError) as error:  # a path with a null character is none
+        return f"cannot be read ({getattr(error, 'strerror', None) or error})"
     return decoded(content, form)
 
 

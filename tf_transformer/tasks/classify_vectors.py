@@ -109,14 +109,17 @@ class VectorClassifier(ClassifierTask):
             lengths: int32 ``[B]``, how many vectors each sequence has.
 
         Returns:
-            See `answered`; a sequence without a vector has no label.
+            See `answered`; a sequence without a vector, or with a number that is not finite, has no label.
         """
         most = self.preprocessor.max_length
-        cut, sizes = vectors[:, :most], tf.clip_by_value(lengths, 0, tf.minimum(tf.shape(vectors)[1], most))
+        sizes = tf.clip_by_value(lengths, 0, tf.minimum(tf.shape(vectors)[1], most))
+        # One position at least, so that a batch of nothing but empty sequences has a first one.
+        cut = tf.pad(vectors[:, :most], [[0, 0], [0, tf.cast(tf.shape(vectors)[1] == 0, tf.int32)], [0, 0]])
         # What stands behind the end, NaN say, has no part in the answer.
-        real = tf.sequence_mask(sizes, tf.shape(cut)[1])[:, :, None]
-        inputs = {"vectors": tf.where(real, cut, 0.0), "lengths": sizes}
-        return answered(self.model(inputs, training=False), sizes > 0, self.labels)
+        real = tf.where(tf.sequence_mask(sizes, tf.shape(cut)[1])[:, :, None], cut, 0.0)
+        finite = tf.reduce_all(tf.math.is_finite(real), axis=[1, 2])
+        logits = self.model({"vectors": real, "lengths": sizes}, training=False)
+        return answered(logits, finite & (sizes > 0), self.labels)
 
     def served(self) -> tf.Module:
         """See `Task`."""
