@@ -92,3 +92,8 @@ def test_what_cannot_be_scored(arguments: tuple, message: str) -> None:
 def test_what_is_left_out_must_be_a_class() -> None:
     with pytest.raises(ValueError, match=r"`leave_out` must be among the classes. Received: 'Othr'"):
         score_labels(["a"], ["a"], LABELS, leave_out=["Othr"])
+
+
+def test_what_was_not_answered_has_a_title() -> None:
+    scores = score_labels(["a", ""], ["a", "b"], ["a", "b"])
+    assert scores.labels == ("a", "b", "") and scores.titles == ["a", "b", "no answer"]

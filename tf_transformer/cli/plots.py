@@ -122,7 +122,7 @@ def confusion(
         evaluator: Any = answering.evaluator({})
         scores = evaluator.scores(found, advance)
     title = f"{run.resolve().name}: {titled(found, answering.UNIT)}, accuracy {scores.values['accuracy']:.2%}"
-    save(confusion_figure(scores.confusion, scores.labels, title), file)
+    save(confusion_figure(scores.confusion, scores.titles, title), file)
     print(file)
 
 

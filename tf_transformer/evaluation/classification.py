@@ -168,7 +168,7 @@ def class_table(scores: ClassificationScores) -> Iterator[str]:
 
 def confusion_table(scores: ClassificationScores) -> Iterator[str]:
     """The confusion matrix: a row a label, a column an answer, which are numbered alike."""
-    labels = [label or "no answer" for label in scores.labels]
+    labels = scores.titles
     width = max(map(len, labels))
     cell = max(len(f"{scores.confusion.max():,}"), len(str(len(scores.labels)))) + 2
     numbers = "".join(f"{number:>{cell}}" for number in range(1, len(scores.labels) + 1))

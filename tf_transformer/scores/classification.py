@@ -71,6 +71,11 @@ class ClassificationScores:
     confusion: Matrix
     bins: tuple[Bin, ...] = ()
 
+    @property
+    def titles(self) -> list[str]:
+        """The labels as a person reads them."""
+        return [label or "no answer" for label in self.labels]
+
 
 def score_labels(
     answers: Sequence[str],
