@@ -12,7 +12,9 @@ from tf_transformer.build.optimization import build_optimizer, build_schedule
 from tf_transformer.callbacks.checkpointing import split_variables
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import CheckpointStore, step_name
+from tf_transformer.errors import RunError
 from tf_transformer.fitting import Fitting
+from tf_transformer.layers.dropout import Dropout
 from tf_transformer.recipe import load_recipe
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.training_step import TrainingModel
@@ -30,12 +32,15 @@ SCHEDULES = {
 
 
 class Point(keras.Model):
-    """One weight."""
+    """One weight, and a dropout."""
 
     COUNTS = ("target_tokens",)
+    rate = 0.0
 
     def __init__(self) -> None:
         super().__init__(name="point")
+        self.dropout = Dropout(self.rate, seed=3, name="dropout")
+        self.dropout.build()
         self.place = self.add_weight(name="place", shape=(2,), initializer="zeros")
         self.built = True
 
@@ -110,3 +115,28 @@ def test_a_stop_inside_warm_up(tmp_path: Path, reversal: Path, schedule: str, pr
     # It was begun anew once: the next start goes on from there.
     assert rate_of(go_on(*arguments)) == pytest.approx(3 * rise)
     assert go_on(*arguments).state.step == 52
+
+
+def test_a_dropout_may_begin_midway(tmp_path: Path, reversal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = (tmp_path, reversal, "{name: constant}", "float32")
+    fitting = begun(*arguments)
+    update(fitting, 3)
+    stop(fitting)
+    monkeypatch.setattr(Point, "rate", 0.5)
+    again = go_on(*arguments)
+    assert again.state.step == 3
+    seeds = again.model.model.dropout.seed_generator.state
+    assert seeds.numpy().tolist() == [3, 0]
+    seeds.assign([3, 7])  # draws of its own, which the next stop keeps
+    again.state.step = 4
+    stop(again)
+    assert go_on(*arguments).model.model.dropout.seed_generator.state.numpy().tolist() == [3, 7]
+
+
+def test_another_optimizer_s_checkpoint_is_refused(tmp_path: Path, reversal: Path) -> None:
+    arguments = (tmp_path, reversal, "{name: constant}")
+    fitting = begun(*arguments, "float32")
+    update(fitting, 3)
+    stop(fitting)
+    with pytest.raises(RunError, match=r"has no \S+, which continuing needs: another optimizer wrote it"):
+        go_on(*arguments, "mixed_float16")

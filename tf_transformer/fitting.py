@@ -36,6 +36,8 @@ from tf_transformer.training_step import AdjustableRate, TrainingModel
 
 KEPT_ON_RESET = ("loss_scale",)
 """Beginnings of the paths of optimizer variables that a reset of the optimizer leaves alone."""
+_DRAWS = "seed_generator/seed_generator_state"
+"""End of the paths of what random numbers of layers are drawn from."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,10 @@ class Fitting:
         if self.model.average is not None:
             self.model.average.restore(checkpoint.weights)
         for path, variable in training_variables(self.model).items():
-            if path not in checkpoint.training:
+            if path in checkpoint.training:
+                variable.assign(checkpoint.training[path])
+            elif not path.endswith(_DRAWS):  # of a dropout that was 0 until now: it begins to draw
                 raise RunError(f"{where}: has no {path}, which continuing needs: another optimizer wrote it")
-            variable.assign(checkpoint.training[path])
         self.state.restore(checkpoint.state)
         self.folder.truncate_metrics(self.state.step)
         factor = float(self.model.rate_factor)
