@@ -159,6 +159,8 @@ def test_weights_of_classes(folder: Path) -> None:
         weights("{down: 3}")
     with pytest.raises(RecipeError, match=r"received 'left', which is none"):
         weights("{down: 3, up: 1, left: 2}")
+    with pytest.raises(RecipeError, match="must be above 0 for one label at least; received only 0"):
+        weights("{down: 0, up: 0}")
 
 
 @pytest.mark.parametrize("norm", ["pre", "post", "deep"])

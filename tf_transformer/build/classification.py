@@ -104,6 +104,8 @@ def class_weights(training: LabelTraining, labels: Labels) -> list[float] | None
             "training.class_weights: must have a weight for each label of training, "
             f"{', '.join(labels.names)}; received {wrong}"
         )
+    if not any(weights.values()):
+        raise RecipeError("training.class_weights: must be above 0 for one label at least; received only 0")
     return [weights[name] for name in labels.names]
 
 
