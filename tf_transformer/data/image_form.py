@@ -6,6 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer.arguments import whole_number
+from tf_transformer.data.image_size import MOST_PIXELS, declared_size, too_large
 
 RESIZES = ("none", "stretch", "crop", "pad")
 FORMATS = "PNG, JPEG, GIF, BMP or WebP"
@@ -99,19 +100,27 @@ def decode_image(content: tf.Tensor, form: ImageForm, place: tf.Tensor | None = 
         uint8 tensor `[height, width, channels]`, 255 is white; 16 bits a channel are rounded to 8.
 
     Raises:
-        tf.errors.InvalidArgumentError: If it is no picture, broken, or of another form than may be.
+        tf.errors.InvalidArgumentError: If it is no picture, broken, too large, or of another form.
     """
     channels = form.channels if form.convert else None
+    size, named = declared_size(content), _named(place)
+    rule = f"must have at most {MOST_PIXELS:,} pixels (height x width). Received:"
+    fits = tf.debugging.Assert(tf.logical_not(too_large(size)), [named, rule, size[0], "x", size[1]])
+    with tf.control_dependencies([fits]):
+        content = tf.identity(content)
     pixels = tf.io.decode_image(content, channels=channels or 0, expand_animations=False)
-    with tf.control_dependencies(_checks(tf.shape(pixels), form, place)):
+    with tf.control_dependencies(_checks(tf.shape(pixels), form, named)):
         pixels = tf.identity(pixels)
     fitted = fit_image(pixels, form)
     # Not `ensure_shape`: graphs are rewritten so that it comes first, and says less well what is wrong.
     return fitted if None in form.shape else tf.reshape(fitted, form.shape)
 
 
-def _checks(shape: tf.Tensor, form: ImageForm, place: tf.Tensor | None) -> list[Any]:
-    named = "an image" if place is None else tf.strings.format("image {}", place)
+def _named(place: tf.Tensor | None) -> tf.Tensor:
+    return tf.constant("an image") if place is None else tf.strings.format("image {}", place)
+
+
+def _checks(shape: tf.Tensor, form: ImageForm, named: tf.Tensor) -> list[Any]:
     checks = []
     if form.resize == "none" and form.height is not None and form.width is not None:
         rule = f"must be {form.height} x {form.width} pixels (height x width). Received:"

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tf_transformer.data.arrays import array_labels, read_arrays
 from tf_transformer.data.image_form import FORMATS, ImageForm, decode_image, fit_image
+from tf_transformer.data.image_size import MOST_PIXELS, declared_size, too_large
 from tf_transformer.data.labelled import LabelledCorpus, OnBadRow, labelled_corpus
 from tf_transformer.data.number_rows import read_number_rows
 from tf_transformer.errors import DataError
@@ -114,6 +115,10 @@ def decoded(content: bytes, form: ImageForm) -> Pixels | str:
         return "is empty"
     asked = ImageForm(channels=form.channels, convert=form.convert)
     try:
+        size = declared_size(tf.constant(content))
+        if too_large(size):
+            height, width = size.numpy().tolist()
+            return f"is {height} x {width} pixels (height x width), more than {MOST_PIXELS:,} in all"
         pixels: Pixels = decode_image(tf.constant(content), asked).numpy()
     except tf.errors.OpError as error:
         return f"is no whole picture ({FORMATS}): {reason(error)}"

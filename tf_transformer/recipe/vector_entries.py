@@ -30,7 +30,7 @@ class VectorTable(ExampleTable):
 
     file: Column = key(
         "file",
-        "Column of files, NPY or CSV, which begin at the table's folder.",
+        "Column of files, NPY or CSV, from the table's folder on; a run knows when the table changes, not they.",
         midway="logged",
         after="table",
     )
