@@ -30,7 +30,7 @@ class VectorTable(ExampleTable):
 
     file: Column = key(
         "file",
-        "Column of files, NPY or CSV, from the table's folder on; a run knows when the table changes, not they.",
+        "Column of files, NPY or CSV, from the table's folder on; only the table is watched for changes.",
         midway="logged",
         after="table",
     )
