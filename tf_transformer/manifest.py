@@ -32,6 +32,12 @@ class Manifest(BaseModel):
     special_tokens: tuple[str, ...] = Field(
         (), description="Tokens that its text may hold as they are spelled."
     )
+    source_columns: int = Field(
+        1, description="Columns of its `text`, with a tab between each two where there are several."
+    )
+    tags: tuple[str, ...] = Field(
+        (), description="What its signatures' second input, `tag`, may be; none: there is no such input."
+    )
     image_form: dict[str, Any] = Field({}, description="Height, width and channels of its pictures.")
     features: int = Field(0, description="Numbers in each vector of its sequences.")
     signatures: tuple[str, ...] = Field(description="Names of the model's signatures.")

@@ -30,13 +30,20 @@ class ExportedModel:
     manifest: Manifest
     signatures: Any
 
-    def rows(self, signature: str, examples: Sequence[Any], outputs: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Runs a signature that has one argument.
+    def rows(
+        self,
+        signature: str,
+        examples: Sequence[Any],
+        outputs: Sequence[str],
+        beside: Mapping[str, Sequence[Any]] | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Runs a signature on examples.
 
         Args:
             signature: Its name.
             examples: Texts, or the bytes of images.
             outputs: Names of what it returns.
+            beside: Its other arguments by name, text for each example; None for none.
 
         Returns:
             A row an example, in their order, with a plain value for each of ``outputs``.
@@ -48,11 +55,13 @@ class ExportedModel:
         # Of similar length together, so that short ones need not wait for long ones.
         order = sorted(range(len(examples)), key=lambda place: len(examples[place]))
         for start in range(0, len(order), EXAMPLES_AT_ONCE):
-            batch = [examples[place] for place in order[start : start + EXAMPLES_AT_ONCE]]
+            places = order[start : start + EXAMPLES_AT_ONCE]
             with self._running(signature):
                 function = self.signatures[signature]
-                (name,) = function.structured_input_signature[1]
-                found = function(**{name: tf.constant(batch, tf.string)})
+                (name,) = function.structured_input_signature[1].keys() - (beside or {}).keys()
+                columns = {name: examples, **(beside or {})}
+                batch = {key: [column[place] for place in places] for key, column in columns.items()}
+                found = function(**{key: tf.constant(values, tf.string) for key, values in batch.items()})
                 rows += zip(*(_plain(found[output].numpy().tolist()) for output in outputs), strict=True)
         answers: list[tuple[Any, ...]] = [()] * len(examples)
         for place, row in zip(order, rows, strict=True):

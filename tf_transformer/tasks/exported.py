@@ -4,12 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tf_transformer.tasks.hypothesis import Hypothesis
-from tf_transformer.text import Normalizer
+from tf_transformer.tasks.translation_trial import signature_inputs
+from tf_transformer.text import Normalizer, SourceForm
 
 Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 """A signature and its arguments, arrays by name, to its outputs, arrays by name."""
-Rows = Callable[[str, Sequence[Any], Sequence[str]], list[tuple[Any, ...]]]
-"""A signature, examples, and names of its outputs to those outputs, a row an example, in their order."""
+Rows = Callable[..., list[tuple[Any, ...]]]
+"""A signature, examples, and names of its outputs to those outputs, a row an example, in their order.
+
+Arguments beside the examples, one an example, may follow, by name.
+"""
 
 
 class ExportedTranslator:
@@ -18,17 +22,19 @@ class ExportedTranslator:
     Args:
         rows: Runs a signature on texts.
         normalizer: That of the exported model.
+        source_form: Likewise; texts are lines then, see there.
     """
 
-    def __init__(self, rows: Rows, normalizer: Normalizer) -> None:
+    def __init__(self, rows: Rows, normalizer: Normalizer, source_form: SourceForm | None = None) -> None:
         self.rows = rows
         self.normalizer = normalizer
+        self.source_form = source_form or SourceForm()
 
     def translate(self, texts: Sequence[str], **search: Any) -> list[str]:
         """The best translation of each text, in order.
 
         Raises:
-            ValueError: For any search option.
+            ValueError: For any search option, and for a text that is not as `source_form` asks.
         """
         if search:
             raise ValueError(f"An exported model searches as it was exported. Received: {', '.join(search)}")
@@ -36,15 +42,20 @@ class ExportedTranslator:
 
     def best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
         """The best hypothesis of each text, in a list of one."""
-        answers = self.rows("serving_default", texts, ("text", "score", "log_probability"))
+        answers = self._rows("serving_default", texts, ("text", "score", "log_probability"))
         return [[Hypothesis(text, score, logp, None)] for text, score, logp in answers]
 
     def n_best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
         """All hypotheses of the exported beam, with what the signature says of them."""
-        answers = self.rows("n_best", texts, ("text", "score"))
+        answers = self._rows("n_best", texts, ("text", "score"))
         return [
             [Hypothesis(text, score, None, None) for text, score in zip(*row, strict=True)] for row in answers
         ]
+
+    def _rows(self, signature: str, texts: Sequence[str], outputs: Sequence[str]) -> list[tuple[Any, ...]]:
+        given = signature_inputs(self.source_form, self.source_form.lines(texts))
+        beside = [{"tag": given["tag"]}] if "tag" in given else []
+        return self.rows(signature, given["text"], outputs, *beside)
 
     def normalize(self, texts: Sequence[str]) -> list[str]:
         """Texts, references say, as the model's own text is normalised."""

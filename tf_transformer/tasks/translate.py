@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tf_transformer.arguments import list_of_strings, whole_number
+from tf_transformer.arguments import whole_number
 from tf_transformer.decoding.arguments import check_sizes
 from tf_transformer.decoding.beam import beam_search
 from tf_transformer.decoding.greedy import greedy_search
@@ -77,31 +77,35 @@ class Translator(tf.Module):
         # a dictionary of graphs.
         self._graph = functools.cache(self._traced)
 
-    def translate(self, texts: Sequence[str], **search: Any) -> list[str]:
+    def translate(self, texts: Sequence[str], *, tag: str | None = None, **search: Any) -> list[str]:
         """The best translation of each text, in order; an empty text gives an empty translation.
 
         Args:
-            texts: Source sentences.
+            texts: As for `n_best`.
+            tag: As for `n_best`.
             **search: Fields of :class:`SearchOptions` that differ from the translator's own.
         """
-        return [hypotheses[0].text for hypotheses in self.n_best(texts, 1, **search)]
+        return [hypotheses[0].text for hypotheses in self.n_best(texts, 1, tag=tag, **search)]
 
     def n_best(
-        self, texts: Sequence[str], num_results: int | None = None, **search: Any
+        self, texts: Sequence[str], num_results: int | None = None, *, tag: str | None = None, **search: Any
     ) -> list[list[Hypothesis]]:
         """The best hypotheses of each text, best first, in the order of the texts.
 
         Args:
-            texts: Source sentences.
+            texts: Source sentences. Where the model reads several columns there is a tab between each two.
             num_results: How many for each, at most and by default ``beam_size``; fewer are found sooner.
+            tag: The tag of all of them, where the model has tags; None where each text begins with its own,
+                and a tab.
             **search: Fields of :class:`SearchOptions` that differ from the translator's own.
 
         Raises:
             TypeError: When ``texts`` is no list of strings (one string is none), or for an option of a wrong
                 type.
-            ValueError: For a search option that does not exist or is out of its range.
+            ValueError: For a search option that does not exist or is out of its range; for a tag that the
+                model does not know, a text without one, or with another number of columns.
         """
-        texts = list_of_strings("texts", texts)
+        texts = self.preprocessor.source_form.lines(texts, tag)
         options = replace_options(self.options, **search)
         _, num_results = check_sizes(options.beam_size, num_results)
         if not texts:
@@ -157,18 +161,20 @@ class Translator(tf.Module):
             "source_vocabulary_size": self.preprocessor.source_vocabulary_size,
             "target_vocabulary_size": self.preprocessor.target_vocabulary_size,
             **self.preprocessor.normalizer.options,
+            "source_columns": self.preprocessor.source_form.columns,
+            "tags": self.preprocessor.source_form.tags,
         }
 
     def trial(self, samples: Sequence[str]) -> Trial:
         """See `Task`."""
-        return translation_trial(self, samples)
+        return translation_trial(self, samples, self.preprocessor.source_form)
 
     def encode(self, texts: Sequence[str]) -> tf.RaggedTensor:
-        """Source ids of ``texts`` as the model gets them, cut to ``max_source_length``."""
+        """Source ids of ``texts``, each with its tag, as the model gets them: cut to ``max_source_length``."""
         return self._cut(self._source_ids(texts))
 
     def count_cut(self, texts: Sequence[str]) -> int:
-        """How many of ``texts`` are longer than ``max_source_length`` and lose their end."""
+        """How many of ``texts``, each with its tag, are longer than ``max_source_length`` and lose their end."""
         lengths = self._source_ids(texts).row_lengths()
         return int(tf.math.count_nonzero(lengths > self.max_source_length))
 
@@ -183,7 +189,7 @@ class Translator(tf.Module):
             options: How to search.
             num_results: Hypotheses to find for each, at most ``options.beam_size``.
         """
-        has_pieces = tf.math.count_nonzero(source_ids, axis=1) > 1  # [B], the end token is none
+        has_pieces = self._num_pieces(source_ids) > 0  # [B]
         result = self._search(tf.boolean_mask(source_ids, has_pieces), options, num_results)
         # Row 0 is the empty answer; those that were searched for follow in their order.
         places = tf.where(has_pieces, tf.cumsum(tf.cast(has_pieces, tf.int32)), 0)
@@ -201,7 +207,7 @@ class Translator(tf.Module):
             "max_lengths": self._limits(source_ids, options),
             "start_id": START_ID,
             "end_id": END_ID,
-            "forbidden_ids": (PAD_ID, START_ID),
+            "forbidden_ids": (PAD_ID, START_ID, *self.preprocessor.unanswerable_ids),
             "length_penalty": options.length_penalty,
             "length_formula": options.length_formula,
         }
@@ -215,7 +221,7 @@ class Translator(tf.Module):
         """Texts to translations inside one graph: what a SavedModel runs.
 
         Args:
-            texts: ``[B]`` string.
+            texts: ``[B]`` string, with their tags where the model has tags.
             options: How to search.
             num_results: K, at most ``options.beam_size``.
 
@@ -267,13 +273,19 @@ class Translator(tf.Module):
 
     def _source_ids(self, texts: Sequence[str]) -> tf.RaggedTensor:
         # A lone surrogate is not UTF-8; as bytes the normaliser takes it for what it is.
-        content = [text.encode("utf-8", "surrogatepass") for text in list_of_strings("texts", texts)]
+        lines = self.preprocessor.source_form.lines(texts)
+        content = [line.encode("utf-8", "surrogatepass") for line in lines]
         return self.preprocessor.encode_source(tf.constant(content, tf.string))
+
+    def _num_pieces(self, source_ids: tf.Tensor) -> tf.Tensor:
+        """How many pieces of text each source has, int32 ``[B]``; no special token and no end is one."""
+        is_piece = (source_ids != PAD_ID) & (source_ids < self.preprocessor.source_tokenizer.vocabulary_size)
+        return tf.math.count_nonzero(is_piece, axis=1, dtype=tf.int32) - 1
 
     def _limits(self, source_ids: tf.Tensor, options: SearchOptions) -> tf.Tensor:
         """The most pieces of each answer, int32 ``[B]``: within a learned table of positions, too."""
-        lengths = tf.math.count_nonzero(source_ids, axis=1, dtype=tf.int32) - 1  # [B], without the end token
-        allowed = tf.floor(tf.cast(lengths, tf.float32) * options.max_length_factor)
+        lengths = tf.cast(self._num_pieces(source_ids), tf.float32)  # [B]
+        allowed = tf.floor(lengths * options.max_length_factor)
         limits = tf.cast(tf.minimum(allowed + options.max_length_margin, LONGEST_ANSWER), tf.int32)
         table = self.model.max_length
         return limits if table is None else tf.minimum(limits, table - 1)  # the start token takes one

@@ -6,6 +6,7 @@ from typing import Any
 from tf_transformer.errors import ExportError
 from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.task import Call, Inputs, Trial
+from tf_transformer.text import SourceForm
 
 SCORE_TOLERANCE = 1e-3
 """Scores of another batch differ by float32 rounding; the texts must be equal."""
@@ -13,28 +14,51 @@ ODD_TEXTS = ("", " ", "a", "</s> <pad>", "?!" * 40)
 """Texts that every export is tried with beside its samples."""
 
 
-def translation_trial(task: Any, samples: Sequence[str]) -> Trial:
+def translation_trial(task: Any, samples: Sequence[str], form: SourceForm | None = None) -> Trial:
     """Compares in batches of one and of all.
 
     Args:
         task: The translator in memory.
-        samples: Source sentences to compare on.
+        samples: Source sentences to compare on, with their tags where the translator has tags.
+        form: The form of its sources; None: each is one text.
     """
-    texts = [*samples, *ODD_TEXTS]
+    form = form or SourceForm()
+    texts = [*samples, *(_line(form, place, text) for place, text in enumerate(ODD_TEXTS))]
     alone = texts[: len(texts) : max(1, len(texts) // 4)]
     expected: dict[str, list[Hypothesis]] = dict(zip(texts, task.n_best(texts), strict=True))
 
     def best(inputs: Inputs, answer: Mapping[str, Any]) -> None:
-        for text, found, score in zip(inputs["text"], answer["text"], answer["score"], strict=True):
+        for text, found, score in zip(lines_of(inputs), answer["text"], answer["score"], strict=True):
             _compare(text, expected[text], found, score)
 
     def n_best(inputs: Inputs, answer: Mapping[str, Any]) -> None:
-        for text, scores in zip(inputs["text"], answer["score"], strict=True):
+        for text, scores in zip(lines_of(inputs), answer["score"], strict=True):
             _compare_scores(text, expected[text], scores)
 
-    batches = [{"text": texts}, *({"text": [text]} for text in alone)]
+    batches = [signature_inputs(form, lines) for lines in (texts, *([text] for text in alone))]
     calls = [Call("serving_default", batches, best), Call("n_best", batches[:1], n_best)]
     return Trial(calls, {"sentences": len(texts), "alone": len(alone)})
+
+
+def signature_inputs(form: SourceForm, lines: Sequence[str]) -> dict[str, list[str]]:
+    """What the signatures of a translator take: sources, and their tags apart where there are tags."""
+    if not form.tags:
+        return {"text": list(lines)}
+    tags, texts = zip(*(form.tag_and_text(line) for line in lines), strict=True)
+    return {"text": list(texts), "tag": list(tags)}
+
+
+def lines_of(inputs: Inputs) -> list[str]:
+    """Undoes `signature_inputs`."""
+    if "tag" not in inputs:
+        return list(inputs["text"])
+    return [f"{tag}\t{text}" for tag, text in zip(inputs["tag"], inputs["text"], strict=True)]
+
+
+def _line(form: SourceForm, place: int, text: str) -> str:
+    """A text as a source of a translator: in each of its columns, and with one of its tags."""
+    columns = "\t".join([text] * form.columns)
+    return f"{form.tags[place % len(form.tags)]}\t{columns}" if form.tags else columns
 
 
 def close(score: float, other: float) -> bool:

@@ -5,6 +5,7 @@ from tf_transformer.text.labels import Labels
 from tf_transformer.text.language_preprocessor import LanguagePreprocessor
 from tf_transformer.text.normalizer import Normalizer
 from tf_transformer.text.preprocessor import Preprocessor
+from tf_transformer.text.source_form import SourceForm
 from tf_transformer.text.special_tokens import MarkingNormalizer
 from tf_transformer.text.tokenizers import Tokenizer, import_tokenizer, load_tokenizer, train_tokenizer
 
@@ -15,6 +16,7 @@ __all__ = [
     "MarkingNormalizer",
     "Normalizer",
     "Preprocessor",
+    "SourceForm",
     "Tokenizer",
     "import_tokenizer",
     "load_tokenizer",

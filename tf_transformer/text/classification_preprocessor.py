@@ -11,10 +11,10 @@ from tf_transformer.errors import TextError
 from tf_transformer.presets import START_ID
 from tf_transformer.text import storage
 from tf_transformer.text.blank import is_visible
-from tf_transformer.text.enclosed_sampling import EnclosedSampler
+from tf_transformer.text.enclosed_sampling import EnclosedSampler, single_parts
 from tf_transformer.text.labels import Labels
 from tf_transformer.text.normalizer import Normalizer
-from tf_transformer.text.rows import checked_ids, checked_part, ended, padded, saved_normalizer
+from tf_transformer.text.rows import checked_ids, checked_part, ended, ids_of_parts, padded, saved_normalizer
 from tf_transformer.text.special_tokens import MarkingNormalizer
 from tf_transformer.text.tokenizers import Tokenizer, load_tokenizer, train_tokenizer
 
@@ -130,21 +130,11 @@ class ClassificationPreprocessor(tf.Module):
         """
         strings = tf.convert_to_tensor(strings, tf.string)
         if isinstance(self.normalizer, MarkingNormalizer):
-            text, token = self.normalizer.split(strings)
-            pieces = self._with_tokens(text, token)
+            pieces = ids_of_parts(self.tokenizer, *self.normalizer.split(strings))
         else:
             pieces = self.tokenizer.tokenize(strings)
         starts = tf.fill([pieces.nrows(), 1], START_ID)
         return ended(tf.concat([starts, pieces], axis=1))
-
-    def _with_tokens(self, text: tf.RaggedTensor, token: tf.RaggedTensor) -> tf.RaggedTensor:
-        """The ids of parts, ragged `[B, None]`; a part is text or one special token."""
-        ids = tf.cast(token.flat_values, tf.int32) + self.tokenizer.vocabulary_size
-        single = tf.RaggedTensor.from_row_lengths(
-            tf.boolean_mask(ids, token.flat_values >= 0), tf.cast(token.flat_values >= 0, tf.int64)
-        )
-        parts = tf.concat([single, self.tokenizer.tokenize(text.flat_values)], axis=1)  # [parts, None]
-        return text.with_flat_values(parts).merge_dims(1, 2)
 
     def sampler(self, texts: Sequence[str], alpha: float) -> EnclosedSampler:
         """What draws other segmentations of normalised texts, with ids as `encode_text` has them.
@@ -156,9 +146,11 @@ class ClassificationPreprocessor(tf.Module):
         Raises:
             TextError: The tokenizer cannot be sampled from.
         """
-        if self.tokenizer.kind != "sentencepiece":
-            raise TextError(f"only sentencepiece can be sampled from. Received: {self.tokenizer.kind}")
-        return EnclosedSampler(self.tokenizer, self.normalizer, texts, alpha)
+        if isinstance(self.normalizer, MarkingNormalizer):
+            text, token = self.normalizer.split(tf.constant(list(texts), tf.string))
+        else:
+            text, token = single_parts(texts)
+        return EnclosedSampler(self.tokenizer, text, token, alpha)
 
     def answerable(self, strings: Any, text_ids: tf.RaggedTensor) -> tf.Tensor:
         """Whether there is anything to answer to: text that can be seen, and special tokens as they must be.

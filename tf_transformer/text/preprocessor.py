@@ -1,6 +1,6 @@
 """Strings to what a model takes, and ids to strings: the one place where targets are shifted."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -10,8 +10,10 @@ from tf_transformer.arguments import list_of_strings
 from tf_transformer.errors import TextError
 from tf_transformer.presets import START_ID
 from tf_transformer.text import storage
+from tf_transformer.text.enclosed_sampling import EnclosedSampler, single_parts
 from tf_transformer.text.normalizer import Normalizer
-from tf_transformer.text.rows import checked_ids, checked_part, ended, padded, saved_normalizer
+from tf_transformer.text.rows import checked_ids, checked_part, ended, ids_of_parts, padded, saved_normalizer
+from tf_transformer.text.source_form import SourceForm
 from tf_transformer.text.tokenizers import Tokenizer, Unknown, load_tokenizer, train_tokenizer
 
 MANIFEST: Final = "preprocessor.json"
@@ -26,6 +28,7 @@ class Preprocessor(tf.Module):
         source_tokenizer: The tokenizer of the source side.
         target_tokenizer: The tokenizer of the target side; `None`: the source's, one vocabulary for both.
         normalizer: What is done to text first; `None`: `Normalizer()`.
+        source_form: The columns and tags of sources, which are lines then; `None`: each is one text.
 
     Raises:
         TypeError: A part is none of its kind.
@@ -45,6 +48,7 @@ class Preprocessor(tf.Module):
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer | None = None,
         normalizer: Normalizer | None = None,
+        source_form: SourceForm | None = None,
     ) -> None:
         super().__init__()
         self.source_tokenizer = checked_part("source_tokenizer", source_tokenizer, Tokenizer)
@@ -52,6 +56,7 @@ class Preprocessor(tf.Module):
             "target_tokenizer", target_tokenizer or source_tokenizer, Tokenizer
         )
         self.normalizer = checked_part("normalizer", normalizer or Normalizer(), Normalizer)
+        self.source_form = checked_part("source_form", source_form or SourceForm(), SourceForm)
 
     @classmethod
     def train(
@@ -126,12 +131,22 @@ class Preprocessor(tf.Module):
     @property
     def source_vocabulary_size(self) -> int:
         """The number of source ids."""
-        return self.source_tokenizer.vocabulary_size
+        return self.source_tokenizer.vocabulary_size + len(self.source_form.special_tokens)
 
     @property
     def target_vocabulary_size(self) -> int:
-        """The number of target ids."""
-        return self.target_tokenizer.vocabulary_size
+        """The number of target ids; of one vocabulary for both sides the special ones are among them."""
+        return self.source_vocabulary_size if self.shared else self.target_tokenizer.vocabulary_size
+
+    @property
+    def source_tokens(self) -> list[str]:
+        """The piece or special token of each source id."""
+        return [*self.source_tokenizer.tokens, *self.source_form.special_tokens]
+
+    @property
+    def unanswerable_ids(self) -> tuple[int, ...]:
+        """Target ids that are for sources alone, and no part of any answer."""
+        return tuple(range(self.target_tokenizer.vocabulary_size, self.target_vocabulary_size))
 
     @property
     def custom_ops(self) -> tuple[str, ...]:
@@ -148,12 +163,34 @@ class Preprocessor(tf.Module):
         """Returns the ids that the encoder reads.
 
         Args:
-            strings: string `[B]`, raw.
+            strings: string `[B]`, raw; or lines, see `SourceForm`, whose columns are raw.
 
         Returns:
             Ragged int32 `[B, None]`: the pieces and the end; the end alone for an empty string.
+
+        Raises:
+            tf.errors.InvalidArgumentError: A line has an unknown tag, or other columns than it must.
         """
-        return ended(self.source_tokenizer.tokenize(self.normalizer(strings)))
+        if self.source_form.is_plain:
+            return ended(self.source_tokenizer.tokenize(self.normalizer(strings)))
+        lines = tf.convert_to_tensor(strings, tf.string)
+        return ended(ids_of_parts(self.source_tokenizer, *self.source_form.split(lines, self.normalizer)))
+
+    def source_sampler(self, texts: Sequence[str], alpha: float) -> EnclosedSampler:
+        """What draws other segmentations of normalised sources, with ids as `encode_source` has them.
+
+        Args:
+            texts: What `encode_source` takes, normalised.
+            alpha: See `SubwordSampler`.
+
+        Raises:
+            TextError: The tokenizer cannot be sampled from.
+        """
+        if self.source_form.is_plain:
+            text, token = single_parts(texts)
+        else:
+            text, token = self.source_form.split(tf.constant(list(texts), tf.string), self.normalizer)
+        return EnclosedSampler(self.source_tokenizer, text, token, alpha, has_start=False)
 
     def encode_target(self, strings: Any) -> tf.RaggedTensor:
         """Returns the pieces of the target side.
@@ -224,7 +261,9 @@ class Preprocessor(tf.Module):
         sides = {"shared": self.source_tokenizer}
         if not self.shared:
             sides = {"source": self.source_tokenizer, "target": self.target_tokenizer}
-        manifest = {"normalizer": self.normalizer.options, "tokenizers": list(sides)}
+        manifest: dict[str, Any] = {"normalizer": self.normalizer.options, "tokenizers": list(sides)}
+        if not self.source_form.is_plain:  # else left out, so that older versions read what they understand
+            manifest["source_form"] = self.source_form.options
         files = {MANIFEST: storage.manifest_bytes(manifest, {})}
         for side, tokenizer in sides.items():
             files |= {f"{side}/{name}": content for name, content in tokenizer.to_files().items()}
@@ -244,8 +283,18 @@ class Preprocessor(tf.Module):
             rule = '`tokenizers` must be ["shared"] or ["source", "target"]'
             raise TextError(f"{path}: {rule}. Received: {sides}")
         normalizer = saved_normalizer(manifest, path)
+        form = _saved_form(manifest, path)
         tokenizers = [load_tokenizer(path.parent / side) for side in sides]
-        return cls(tokenizers[0], tokenizers[-1], normalizer)
+        return cls(tokenizers[0], tokenizers[-1], normalizer, form)
+
+
+def _saved_form(manifest: Mapping[str, Any], path: Path) -> SourceForm:
+    """The form of sources that a manifest says; one text each where it says none."""
+    try:
+        return SourceForm(**manifest.get("source_form", {}))
+    except (TypeError, ValueError) as error:
+        rule = "`source_form` must hold a SourceForm's arguments"
+        raise TextError(f"{path}: {rule}. Received: {error}") from error
 
 
 def _paired(source_ids: tf.RaggedTensor, target_ids: tf.RaggedTensor) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from tf_transformer.presets import END_ID
 from tf_transformer.text import storage
 from tf_transformer.text.normalizer import Normalizer
 from tf_transformer.text.special_tokens import MarkingNormalizer
+from tf_transformer.text.tokenizers import Tokenizer
 
 _Part = TypeVar("_Part")
 
@@ -26,6 +27,24 @@ def checked_part(name: str, part: _Part, kind: type) -> _Part:
 def ended(ids: tf.RaggedTensor) -> tf.RaggedTensor:
     """Rows with the end after their pieces."""
     return tf.concat([ids, tf.fill([ids.nrows(), 1], END_ID)], axis=1)  # [B, None + 1]
+
+
+def ids_of_parts(tokenizer: Tokenizer, text: tf.RaggedTensor, token: tf.RaggedTensor) -> tf.RaggedTensor:
+    """The ids of texts in parts, special tokens having those behind the tokenizer's.
+
+    Args:
+        tokenizer: Of the text.
+        text: The text of each part, normalised, ragged string `[B, None]`.
+        token: The number of the special token before that text, ragged int64 of the same shape; -1: none.
+
+    Returns:
+        Ragged int32 `[B, None]`.
+    """
+    number = token.flat_values
+    ids = tf.cast(tf.boolean_mask(number, number >= 0), tf.int32) + tokenizer.vocabulary_size
+    single = tf.RaggedTensor.from_row_lengths(ids, tf.cast(number >= 0, tf.int64))
+    parts = tf.concat([single, tokenizer.tokenize(text.flat_values)], axis=1)  # [parts, None]
+    return text.with_flat_values(parts).merge_dims(1, 2)
 
 
 def checked_ids(name: str, ids: tf.RaggedTensor, size: int) -> tf.RaggedTensor:
