@@ -53,6 +53,9 @@ class Manifest(BaseModel):
     tokenize: str = Field("13a", description="sacreBLEU's tokenizer that its recipe measures with.")
     leave_out: tuple[str, ...] = Field((), description="Classes that its recipe's macro-F1 leaves out.")
     directed: bool = Field(False, description="Whether both directions of a relation are one class there.")
+    rouge: Literal["stemmed", "plain", "characters"] | None = Field(
+        None, description="Of which words its recipe measures ROUGE, if it does."
+    )
     checkpoint: str = Field("", description="Name of the checkpoint that was exported.")
     step: int = Field(0, description="Updates behind that checkpoint.")
     recipe_sha256: str = Field("", description="Digest of the resolved recipe.")

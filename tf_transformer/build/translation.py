@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import keras
-import numpy as np
 
 from tf_transformer.build.problem import Examples, Heading, Problem, Words
-from tf_transformer.build.sampling import build_samplers
+from tf_transformer.build.sampling import Samples, build_samplers
 from tf_transformer.build.stack import stack_keywords
 from tf_transformer.build.text_data import (
+    Carve,
     TextSet,
     build_normalizer,
     make_tokenizer,
@@ -23,19 +23,22 @@ from tf_transformer.build.text_data import (
 from tf_transformer.build.weights import check_vocabularies
 from tf_transformer.checkpoints import Checkpoint
 from tf_transformer.data.batching import Batch
+from tf_transformer.data.cleaning import split_by_hash
 from tf_transformer.data.encoding import EncodedCorpus, encode, limit, merge, token_warnings
 from tf_transformer.data.pipeline import BatchPlan, Plan, SampledPlan, evaluation_batches
-from tf_transformer.data.sampled_plan import Sampler
+from tf_transformer.data.source_lines import joined, split_untagged
 from tf_transformer.data.sources import Corpus
+from tf_transformer.errors import RecipeError, counted
 from tf_transformer.evaluation import EvaluationSet
 from tf_transformer.evaluation.teacher_forced import TeacherForced
 from tf_transformer.evaluation.translation import TranslationEvaluator
 from tf_transformer.models import Transformer
-from tf_transformer.presets import END_ID
 from tf_transformer.recipe import TranslateRecipe
+from tf_transformer.recipe.translate import TranslateData
 from tf_transformer.run_folder import RunFolder
+from tf_transformer.scores.rouge import demand_rouge
 from tf_transformer.tasks import SearchOptions, Translator
-from tf_transformer.text import Preprocessor
+from tf_transformer.text import Preprocessor, SourceForm
 from tf_transformer.warm_start import initialize_encoder
 
 EVALUATION_POSITIONS = 4096
@@ -62,22 +65,29 @@ class TranslationProblem(Problem[TranslateRecipe]):
     BUDGET_COLUMN: ClassVar[str | None] = "target"
 
     def read(self) -> Examples:
-        return read_examples(self.recipe.data, self._read_entry)
+        if self.recipe.evaluation.rouge is not None:
+            demand_rouge()  # now, not when the first validation asks for it
+        return read_examples(self.recipe.data, self._read_entry, self._carve)
 
     def read_split(self, split: str) -> Examples:
-        return read_sets(self.recipe.data, split, self._read_entry)
+        return read_sets(self.recipe.data, split, self._read_entry, self._carve)
 
     def _read_entry(self, entry: Any, name: str | None) -> Corpus:
-        return read_entry(entry, build_normalizer(self.recipe.text), name)
+        return joined(read_entry(entry, build_normalizer(self.recipe.text), name), entry.tag)
+
+    @property
+    def _carve(self) -> Carve:
+        return split_untagged if self.recipe.data.tags else split_by_hash
 
     def make_side(self, examples: Examples) -> Preprocessor:
-        text = self.recipe.text
+        text, data = self.recipe.text, self.recipe.data
+        form = SourceForm(data.source_columns, data.tags)
+        source, target = form.texts(texts_of(examples.train, "source")), texts_of(examples.train, "target")
         if text.shared:
-            tokenizer, target = make_tokenizer(text, texts_of(examples.train, "source", "target")), None
+            tokenizers = [make_tokenizer(text, source + target)]
         else:
-            tokenizer = make_tokenizer(text, texts_of(examples.train, "source"))
-            target = make_tokenizer(text, texts_of(examples.train, "target"))
-        return Preprocessor(tokenizer, target, build_normalizer(text))
+            tokenizers = [make_tokenizer(text, lines) for lines in (source, target)]
+        return Preprocessor(tokenizers[0], tokenizers[-1], build_normalizer(text), form)
 
     def load_side(self, folder: Path) -> Preprocessor:
         return Preprocessor.load(folder)
@@ -95,6 +105,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
 
     def encode(self, examples: Examples, side: Preprocessor) -> EncodedCorpus:
         data = self.recipe.data
+        _check_form(side.source_form, data)
         return limit(_encode(examples.train, side), self._limits, data.on_long)
 
     def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> BatchPlan:
@@ -105,12 +116,10 @@ class TranslationProblem(Problem[TranslateRecipe]):
         training, sampling = self.recipe.training, self.recipe.training.subword_sampling
         if sampling is None:
             return super().plan(examples, encoded, side)
-        tokenizers = {"source": side.source_tokenizer, "target": side.target_tokenizer}
+        tokenizers: dict[str, Samples] = {"source": _Sources(side), "target": side.target_tokenizer}
         if sampling.sides != "both":
             tokenizers = {sampling.sides: tokenizers[sampling.sides]}
         samplers, settings = build_samplers(sampling, tokenizers, examples.train, encoded)
-        if "source" in samplers:
-            samplers["source"] = _ended(samplers["source"])
         weights, size = examples.weights, self.update_size
         limits, seed = self._limits, training.seed
         return SampledPlan(encoded, samplers, limits, settings, size, seed=seed, weights=weights)
@@ -197,7 +206,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
             weights.parent,
             embedding=model.source_embedding,
             positions=model.source_positions,
-            pieces=side.source_tokenizer.tokens,
+            pieces=side.source_tokens,
         )
         yield from found.to_lines()
 
@@ -219,7 +228,8 @@ class TranslationProblem(Problem[TranslateRecipe]):
         return Translator(model, side, options, max_source_length=self.recipe.data.max_source_length)
 
     def manifest_facts(self) -> dict[str, Any]:
-        return {"tokenize": self.recipe.evaluation.tokenize}
+        evaluation = self.recipe.evaluation
+        return {"tokenize": evaluation.tokenize, "rouge": evaluation.rouge}
 
     def samples(self, folder: RunFolder) -> list[Any]:
         return list(sample_texts(self.recipe.data, self._read_entry, folder))
@@ -241,6 +251,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
         return TranslationEvaluator(
             task,
             tokenize=evaluation.tokenize,
+            rouge=evaluation.rouge,
             teacher_forced=TeacherForced(task.model, self.recipe.training.label_smoothing),
             beam=evaluation.beam,
             samples=evaluation.samples,
@@ -248,7 +259,8 @@ class TranslationProblem(Problem[TranslateRecipe]):
 
     @property
     def measured_by(self) -> tuple[str, ...]:
-        return ("evaluation.tokenize",) if self.recipe.training.best_by == "bleu" else ()
+        keys = {"bleu": ("evaluation.tokenize",), "rouge_l": ("evaluation.rouge",)}
+        return keys.get(self.recipe.training.best_by, ())
 
 
 def _encode(corpora: Sequence[Corpus], side: Preprocessor) -> EncodedCorpus:
@@ -256,11 +268,27 @@ def _encode(corpora: Sequence[Corpus], side: Preprocessor) -> EncodedCorpus:
     return merge([encode(corpus, encoders) for corpus in corpora])
 
 
-def _ended(sampler: Sampler) -> Sampler:
-    """Adds what `Preprocessor.encode_source` adds: the end."""
+def _check_form(form: SourceForm, data: TranslateData) -> None:
+    """Refuses data of another form than the model of a run was made for.
 
-    def draw(seed: Sequence[int]) -> Any:
-        values, sizes = sampler(seed)
-        return np.insert(values, np.cumsum(sizes), END_ID), sizes + 1
+    Raises:
+        RecipeError: Then.
+    """
+    strange = sorted(set(data.tags) - set(form.tags))
+    if strange:
+        known = ", ".join(form.tags) or "none"
+        raise RecipeError(f"data.train: the model knows the tags {known}. Received: {strange[0]}")
+    if form.tags and not data.tags:
+        raise RecipeError(f"data.train: must have a tag, {', '.join(form.tags)}, as the model does")
+    if data.source_columns != form.columns:
+        raise RecipeError(
+            f"data.train: the model reads sources of {counted(form.columns, 'column')}. "
+            f"Received: {data.source_columns}"
+        )
 
-    return draw
+
+class _Sources:
+    """The sources of a side as what can be sampled from."""
+
+    def __init__(self, side: Preprocessor) -> None:
+        self.sampler = side.source_sampler

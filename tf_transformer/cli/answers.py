@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from tf_transformer.cli.task_face import TaskFace
 
 Tokenize = Literal["13a", "intl", "zh", "char", "none"]
+Tag = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The tag of all lines, such as a language, for a model that was trained with tags.",
+        show_default=False,
+    ),
+]
 
 
 def predict(
@@ -66,6 +74,7 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    tag: Tag = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the score and a tab before each answer.")
     ] = False,
@@ -139,6 +148,8 @@ def predict(
     One line in gives one line out, in order, empty lines too. With --n-best N there are N lines out for
     each line in. With --json a line out is one object.
     A line that is too long for a model loses its end; such lines are counted on stderr.
+    A translator that reads several columns takes them with tabs between, in the order of its recipe.
+    One that was trained with tags needs --tag, or at the beginning of each line its tag and a tab.
     A language model reads and writes \\n for a line end within a text, and \\\\ for a backslash.
     For a classifier of pictures, or of series, a line is the path of a file.
 
@@ -159,6 +170,7 @@ def predict(
             "--n-best": n_best if n_best > 1 else None,
             "--length-penalty": length_penalty,
             "--max-length": max_length,
+            "--tag": tag,
             "--scores": scores,
             "--temperature": temperature,
             "--top-k": top_k,
@@ -175,6 +187,8 @@ def predict(
             "goes with none of --output, --json, --scores and --n-best", param_hint="--stream"
         )
     options = {
+        "input": str(input or "stdin"),
+        "tag": tag,
         "beam": beam,
         "n-best": n_best,
         "length-penalty": length_penalty,
@@ -217,6 +231,7 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Other text to score: its references.", show_default=False),
     ] = None,
+    tag: Tag = None,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -237,7 +252,8 @@ def evaluate(
 ) -> None:
     """Score a test set.
 
-    Translation: BLEU with a 95 % interval, chrF and TER with sacreBLEU's signatures, and exact matches.
+    Translation: BLEU with a 95 % interval, chrF and TER with sacreBLEU's signatures, and exact matches;
+    ROUGE where evaluation.rouge of the recipe asks for it. --source is read as predict reads its lines.
     Language models: nats and bits a character, each piece of the text counted once; --source alone names
     another text.
     Classifiers: accuracy, F1 of each class and their mean, who is taken for whom, and calibration (ECE);
@@ -247,13 +263,21 @@ def evaluate(
     Example: tf-transformer evaluate runs/quickstart
              tf-transformer evaluate runs/quickstart --source in.txt --target out.txt --json
     """
-    own = {"--source": source, "--target": target, "--folder": folder, "--tokenize": tokenize}
+    own = {
+        "--source": source,
+        "--target": target,
+        "--tag": tag,
+        "--folder": folder,
+        "--tokenize": tokenize,
+    }
+    if tag is not None and source is None:
+        raise typer.BadParameter("is for the text of --source; the recipe's has its own", param_hint="--tag")
     check_options(model, "evaluate", {"--checkpoint": checkpoint, **own})
     sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
     with quiet_import():
         from tf_transformer.cli.answering import open_answering
         from tf_transformer.cli.scoring import report, score, titled
-    options = {"source": source, "target": target, "folder": folder, "tokenize": tokenize}
+    options = {"source": source, "target": target, "tag": tag, "folder": folder, "tokenize": tokenize}
     answering = open_answering(model, checkpoint)
     say = teller(quiet)
     _introduce(answering, say)

@@ -48,8 +48,8 @@ SAMPLING = (
 TASKS: dict[str, TaskOptions] = {
     "translate": TaskOptions(
         noun="a translator",
-        predict=frozenset({"--beam", "--n-best", "--length-penalty", "--max-length", "--scores"}),
-        evaluate=frozenset({"--source", "--target", "--tokenize"}),
+        predict=frozenset({"--beam", "--n-best", "--length-penalty", "--max-length", "--tag", "--scores"}),
+        evaluate=frozenset({"--source", "--target", "--tag", "--tokenize"}),
         examples=("--source", "--target"),
         runs_only=frozenset({"--beam", "--length-penalty", "--max-length"}),
     ),

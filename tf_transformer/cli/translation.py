@@ -10,15 +10,15 @@ from tf_transformer.cli.hypotheses import hypothesis_lines
 from tf_transformer.cli.piece_rows import mask_line, piece_lines
 from tf_transformer.cli.task_face import Options, TaskFace
 from tf_transformer.cli.texts import one_line
-from tf_transformer.data.cleaning import clean
+from tf_transformer.data.source_lines import cleaned_lines
 from tf_transformer.data.sources import read_parallel
-from tf_transformer.errors import counted
+from tf_transformer.errors import DataError, counted
 from tf_transformer.evaluation import EvaluationSet, Evaluator
 from tf_transformer.evaluation.translation import TranslationEvaluator
 from tf_transformer.export.loading import ExportedModel
 from tf_transformer.tasks import Hypothesis
 from tf_transformer.tasks.exported import ExportedTranslator
-from tf_transformer.text import Normalizer
+from tf_transformer.text import Normalizer, SourceForm
 
 
 class TranslationFace(TaskFace):
@@ -28,18 +28,48 @@ class TranslationFace(TaskFace):
 
     def __init__(self, found: LoadedRun | ExportedModel) -> None:
         super().__init__(found)
-        self.cut = self.unfinished = 0
+        self.read = self.cut = self.unfinished = 0
         if isinstance(found, LoadedRun):
             self.task = found.task
+            self.form: SourceForm = found.task.side.source_form
         else:
             manifest = found.manifest
             normalizer = Normalizer(manifest.normal_form, manifest.lowercase)
-            self.task = ExportedTranslator(found.rows, normalizer)
+            self.form = SourceForm(manifest.source_columns, manifest.tags)
+            self.task = ExportedTranslator(found.rows, normalizer, self.form)
+
+    def predict(self, groups: Any, write: Any, advance: Any, options: Options) -> None:
+        self._check_tag(options["tag"])
+        super().predict(groups, write, advance, options)
+
+    def _check_tag(self, tag: str | None) -> None:
+        """Refuses a tag that the model does not know, before anything is read."""
+        if tag is None or tag in self.form.tags:
+            return
+        known = f"must be one of {', '.join(self.form.tags)}"
+        rule = known if self.form.tags else "must be left out: the model was trained without tags"
+        raise typer.BadParameter(f"{rule}. Received: {tag!r}", param_hint="--tag")
+
+    def _lines(self, texts: list[str], options: Options) -> list[str]:
+        """The sources that lines of text stand for.
+
+        Raises:
+            DataError: When one has other columns than the model reads, or no tag; names its place.
+        """
+        tag = options["tag"]
+        lines = texts if tag is None else [f"{tag}\t{text}" for text in texts]
+        for number, line in enumerate(lines, start=self.read + 1):
+            if (fault := self.form.fault(line)) is not None:
+                hint = "; or name one tag for all lines with --tag" if self.form.tags and tag is None else ""
+                raise DataError(f"{options['input']}:{number}: {fault}{hint}")
+        self.read += len(texts)
+        return lines
 
     def answers(self, texts: list[str], options: Options) -> Iterator[Iterable[str]]:
-        found = self._hypotheses(texts, options)
+        lines = self._lines(texts, options)
+        found = self._hypotheses(lines, options)
         if self.run is not None:  # an export does not say what it cuts
-            self.cut += self.task.count_cut(texts)
+            self.cut += self.task.count_cut(lines)
         self.unfinished += sum(answers[0].finished is False for answers in found)
         for text, answers in zip(texts, found, strict=True):
             yield hypothesis_lines(text, answers, options, one_line)
@@ -79,7 +109,10 @@ class TranslationFace(TaskFace):
     def evaluator(self, options: Options) -> Evaluator:
         tokenize = options["tokenize"]
         if self.exported is not None:
-            return TranslationEvaluator(self.task, tokenize=tokenize or self.exported.manifest.tokenize)
+            manifest = self.exported.manifest
+            return TranslationEvaluator(
+                self.task, tokenize=tokenize or manifest.tokenize, rouge=manifest.rouge
+            )
         assert self.run is not None
         recipe = self.run.recipe
         if tokenize is not None:
@@ -90,19 +123,21 @@ class TranslationFace(TaskFace):
         source, target = options["source"], options["target"]
         if source is None or target is None:
             return None
-        corpus = clean(read_parallel({"source": source, "target": target}), self.task.normalize)
+        self._check_tag(options["tag"])
+        read = read_parallel({"source": source, "target": target})
+        corpus = cleaned_lines(read, self.form, self.task.normalize, options["tag"])
         return EvaluationSet("", corpus.columns), corpus.report.to_lines()
 
     @staticmethod
     def row_lines(side: Any, where: str, inputs: Any, labels: Any, row: int) -> Iterator[str]:
-        source, target = side.source_tokenizer, side.target_tokenizer
+        source, target = side.source_tokens, side.target_tokenizer.tokens
         sides = (
-            ("source_ids", source, inputs["source_ids"]),
-            ("target_ids", target, inputs["target_ids"]),
-            ("labels", target, labels),
+            ("source_ids", source, side.decode_source, inputs["source_ids"]),
+            ("target_ids", target, side.decode_target, inputs["target_ids"]),
+            ("labels", target, side.decode_target, labels),
         )
         yield where
-        for name, tokenizer, ids in sides:
-            yield from piece_lines(name, ids[row], tokenizer.tokens, tokenizer.detokenize)
+        for name, tokens, decode, ids in sides:
+            yield from piece_lines(name, ids[row], tokens, decode)
             if name == "source_ids":
                 yield mask_line(ids[row])

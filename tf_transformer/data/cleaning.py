@@ -229,7 +229,9 @@ def _where(corpus: Corpus, found: list[bool]) -> Finding:
     return Finding.at(corpus.lines[np.array(found, bool)].tolist())
 
 
-def split_by_hash(corpus: Corpus, fraction: float, column: str = "source") -> tuple[Corpus, Corpus]:
+def split_by_hash(
+    corpus: Corpus, fraction: float, column: str = "source", key: Callable[[str], str] = str
+) -> tuple[Corpus, Corpus]:
     """Carve a dev set from a corpus so that no text of `column` is on both sides.
 
     The hash of a row's text alone decides: rows with the same source go together, and a row stays where it is
@@ -239,6 +241,7 @@ def split_by_hash(corpus: Corpus, fraction: float, column: str = "source") -> tu
         corpus: A cleaned corpus; white space does not count.
         fraction: Expected share of the distinct texts that is carved, above 0 and below 1.
         column: The column whose text decides.
+        key: What of that text decides; by default all of it.
 
     Returns:
         The larger corpus that remains and the carved one.
@@ -252,7 +255,7 @@ def split_by_hash(corpus: Corpus, fraction: float, column: str = "source") -> tu
     if column not in corpus.columns:
         raise ValueError(f"`column` must be one of {sorted(corpus.columns)}. Received: {column!r}")
     bound = int(Fraction(fraction) * 2**64)
-    carved = np.array([_hash(text) < bound for text in corpus.columns[column]], bool)
+    carved = np.array([_hash(key(text)) < bound for text in corpus.columns[column]], bool)
     if carved.all() or not carved.any():
         raise DataError(
             f"{corpus.name}: a fraction of {fraction} of {len(corpus):,} rows leaves one side without a row"

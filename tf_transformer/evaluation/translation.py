@@ -6,12 +6,20 @@ from typing import Any, Protocol
 from tf_transformer.evaluation.evaluator import Advance, Evaluated, EvaluationSet, Evaluator, Sample
 from tf_transformer.evaluation.teacher_forced import TeacherForced
 from tf_transformer.scores import TranslationScores, score_translations
+from tf_transformer.scores.rouge import RougeWords, score_rouge
 
-SHOWN = ("bleu", "chrf")
-"""Scores of the translations that a validation records."""
+SHOWN = ("bleu", "chrf", "rouge_1", "rouge_2", "rouge_l")
+"""Scores of the translations that a validation records, where they are measured."""
 SENTENCES_AT_ONCE = 1024
 """Sentences that are translated between two reports of progress."""
-_TITLES = (("bleu", "BLEU"), ("chrf", "chrF"), ("ter", "TER"))
+_TITLES = {
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "ter": "TER",
+    "rouge_1": "ROUGE-1",
+    "rouge_2": "ROUGE-2",
+    "rouge_l": "ROUGE-L",
+}
 
 
 class Translates(Protocol):
@@ -33,6 +41,7 @@ class TranslationEvaluator(Evaluator):
     Args:
         task: What translates.
         tokenize: sacreBLEU's tokenizer.
+        rouge: Of which words ROUGE is measured too; None for not at all.
         teacher_forced: Measures loss, perplexity and accuracy of the task's model, which ``quick`` and
             ``choosing`` need.
         beam: Beam of ``quick``; None for the task's own.
@@ -44,12 +53,14 @@ class TranslationEvaluator(Evaluator):
         task: Translates,
         *,
         tokenize: str,
+        rouge: RougeWords | None = None,
         teacher_forced: TeacherForced | None = None,
         beam: int | None = None,
         samples: int = 0,
     ) -> None:
         self.task = task
         self.tokenize = tokenize
+        self.rouge = rouge
         self.teacher_forced = teacher_forced
         self.beam = beam
         self.samples = samples
@@ -89,7 +100,7 @@ class TranslationEvaluator(Evaluator):
         scores = self._scores(answers, found, complete=False)
         figures = {
             **self.teacher_forced(found.batches),
-            **{name: scores.values[name] for name in SHOWN},
+            **{name: scores.values[name] for name in SHOWN if name in scores.values},
         }
         rows = zip(sources, found.columns["target"], answers, strict=True)
         samples = [Sample(*row) for row in rows][: self.samples]
@@ -98,7 +109,11 @@ class TranslationEvaluator(Evaluator):
 
     def _scores(self, answers: list[str], found: EvaluationSet, complete: bool) -> TranslationScores:
         references = [self.task.normalize(column) for column in references_of(found)]
-        return score_translations(answers, references, tokenize=self.tokenize, complete=complete)
+        scores = score_translations(answers, references, tokenize=self.tokenize, complete=complete)
+        if self.rouge is None:
+            return scores
+        rouge = score_rouge(answers, references, self.rouge)
+        return TranslationScores({**scores.values, **rouge.values}, {**scores.signatures, **rouge.signatures})
 
 
 def references_of(found: EvaluationSet) -> list[Sequence[str]]:
@@ -117,7 +132,9 @@ def _brief(scores: TranslationScores) -> str:
 def _lines(scores: TranslationScores) -> Iterator[str]:
     """The figures for a person, each with its signature."""
     values, signatures = scores.values, scores.signatures
-    for name, title in _TITLES:
+    for name, title in _TITLES.items():
+        if name not in values:
+            continue
         interval = f" [{values['bleu_low']:.2f}, {values['bleu_high']:.2f}]" if name == "bleu" else ""
         yield f"  {title:<12}{values[name]:.2f}{interval}  {signatures[name]}"
     yield f"  {'exact match':<12}{values['exact_match']:.2f} %"

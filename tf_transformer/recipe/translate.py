@@ -11,7 +11,13 @@ from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_PIECES, Flag, Section, Whole, key
 from tf_transformer.recipe.model_section import Size, TextModel, head_faults
-from tf_transformer.recipe.parallel_entries import DevData, TestData, TrainData
+from tf_transformer.recipe.parallel_entries import (
+    DevData,
+    TestData,
+    TrainData,
+    source_columns,
+    source_faults,
+)
 from tf_transformer.recipe.text_section import (
     SubwordSampling,
     Text,
@@ -45,6 +51,16 @@ class TranslateData(Data):
     on_long: Literal["drop", "truncate"] = key(
         "drop", "What to do with a longer pair of training text; counted either way.", midway="logged"
     )
+
+    @property
+    def source_columns(self) -> int:
+        """How many columns each source has."""
+        return source_columns(self.train_entries[0])
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of sources, sorted; none where they have none."""
+        return tuple(sorted({entry.tag for entry in self.train_entries if entry.tag is not None}))
 
     @property
     def longest(self) -> int:
@@ -107,7 +123,7 @@ class TranslateSampling(SubwordSampling):
 class TranslateStopping(EarlyStopping):
     """Stops when validation gets no better."""
 
-    metric: Literal["bleu", "loss"] = key("bleu", "Measure of the first dev set.", midway="free")
+    metric: Literal["bleu", "rouge_l", "loss"] = key("bleu", "Measure of the first dev set.", midway="free")
 
 
 class TranslateTraining(Training):
@@ -171,6 +187,11 @@ class TranslateEvaluation(Evaluation):
     tokenize: Literal["13a", "intl", "zh", "char", "none"] = key(
         "13a", "sacreBLEU's tokenizer for val_bleu and test_bleu.", midway="logged"
     )
+    rouge: Literal["stemmed", "plain", "characters"] | None = key(
+        None,
+        "Also ROUGE-1, 2 and L: words of a-z and 0-9, stemmed or plain, or characters; null for none.",
+        midway="logged",
+    )
     beam: Annotated[Whole, Field(ge=1, le=MOST_HYPOTHESES)] = key(
         1, "Beam of validation while training; 1, greedy, is fastest.", midway="logged"
     )
@@ -205,6 +226,13 @@ def _decoder(model: TranslateModel) -> Iterator[Fault]:
         yield Fault(("model", "tie_embeddings"), rule, "all", others=others)
 
 
+def _rouge(training: TranslateTraining, evaluation: TranslateEvaluation) -> Iterator[Fault]:
+    if training.best_by == "rouge_l" and evaluation.rouge is None:
+        rule = "is not measured: evaluation.rouge is null"
+        where = at("training.early_stopping.metric")
+        yield Fault(where, rule, "rouge_l", others=(at("evaluation.rouge"),))
+
+
 def _positions(data: TranslateData, model: TranslateModel) -> Iterator[Fault]:
     if model.positions == "learned" and model.max_length is not None and model.max_length < data.longest:
         rule = f"must be at least {data.longest}, the longer of data.max_source_length and max_target_length"
@@ -222,6 +250,8 @@ class TranslateRecipe(Recipe):
         (("text", "training"), sampling_faults),
         (("text", "model"), _tied),
         (("model",), _decoder),
+        (("data",), source_faults),
+        (("training", "evaluation"), _rouge),
         (("data", "model"), _positions),
         (("data", "text"), normal_form_faults),
     )

@@ -49,7 +49,7 @@ def score_translations(
     """
     from sacrebleu.metrics import BLEU, CHRF, TER
 
-    _check(hypotheses, references)
+    check_references(hypotheses, references)
     if tokenize not in TOKENIZERS:
         raise ValueError(f"`tokenize` must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}")
     bootstrap = whole_number("bootstrap", bootstrap, 1)
@@ -79,7 +79,7 @@ def score_translations(
 
 def exact_match(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> float:
     """Per cent of the hypotheses that equal one of their references, letter by letter."""
-    _check(hypotheses, references)
+    check_references(hypotheses, references)
     hits = sum(
         hypothesis in alternatives
         for hypothesis, alternatives in zip(hypotheses, zip(*references, strict=True), strict=True)
@@ -87,7 +87,13 @@ def exact_match(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) 
     return 100.0 * hits / len(hypotheses)
 
 
-def _check(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+def check_references(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    """Refuses what is no list of answers, with a reference set or several of as many lines.
+
+    Raises:
+        TypeError: When one is no list of strings.
+        ValueError: When the numbers differ, or there are none.
+    """
     list_of_strings("hypotheses", hypotheses)
     if isinstance(references, str | bytes):
         raise TypeError("`references` must be a list of lists of strings. Received: one string")

@@ -11,8 +11,8 @@ Outputs = dict[str, tf.Tensor]
 class ServedTranslator(tf.Module):
     """A translator with its signatures, ready for ``tf.saved_model.save``.
 
-    Both take ``text``, string ``[B]``, and, where the translator has tags, ``tag``, string ``[B]``: an input of
-    its own, which no text can be mistaken for.
+    Both take ``text``, string ``[B]``, and, where the translator has tags, ``tag``, string ``[B]``: an input
+    of its own, which no text can be mistaken for.
 
     Args:
         task: A :class:`~tf_transformer.tasks.translate.Translator`.

@@ -170,11 +170,11 @@ class Translator(tf.Module):
         return translation_trial(self, samples, self.preprocessor.source_form)
 
     def encode(self, texts: Sequence[str]) -> tf.RaggedTensor:
-        """Source ids of ``texts``, each with its tag, as the model gets them: cut to ``max_source_length``."""
+        """Source ids of ``texts``, with their tags, as the model gets them: cut to ``max_source_length``."""
         return self._cut(self._source_ids(texts))
 
     def count_cut(self, texts: Sequence[str]) -> int:
-        """How many of ``texts``, each with its tag, are longer than ``max_source_length`` and lose their end."""
+        """How many of ``texts``, with their tags, are over ``max_source_length`` and lose their end."""
         lengths = self._source_ids(texts).row_lengths()
         return int(tf.math.count_nonzero(lengths > self.max_source_length))
 

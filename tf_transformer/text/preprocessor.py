@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tf_transformer.arguments import list_of_strings
 from tf_transformer.errors import TextError
-from tf_transformer.presets import START_ID
+from tf_transformer.presets import PAD_ID, START_ID
 from tf_transformer.text import storage
 from tf_transformer.text.enclosed_sampling import EnclosedSampler, single_parts
 from tf_transformer.text.normalizer import Normalizer
@@ -202,6 +202,11 @@ class Preprocessor(tf.Module):
             Ragged int32 `[B, None]`: the pieces, without start and end (`assemble` adds them).
         """
         return self.target_tokenizer.tokenize(self.normalizer(strings))
+
+    def decode_source(self, ids: Any) -> tf.Tensor:
+        """Returns the text of source ids, as `decode_target` does; special tokens are left out."""
+        is_special = tf.cast(ids, tf.int32) >= self.source_tokenizer.vocabulary_size
+        return self.source_tokenizer.detokenize(tf.where(is_special, PAD_ID, ids))
 
     def decode_target(self, ids: Any) -> tf.Tensor:
         """Returns the text of target ids.

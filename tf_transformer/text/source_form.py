@@ -1,9 +1,9 @@
 """What a source may be beside one text: several columns of text, and a tag such as the answer's language.
 
-As one string, a *line*, such a source is its tag, where there are tags, and its columns, with a tab between each
-two. As ids it is the tag's id, the pieces of each column, and the separator's id between two columns. No text can
-forge these ids: they stand behind those of the tokenizer, and a text with a tab in it, be it in a column too many,
-is refused or, where there is one column, white space like any other.
+As one string, a *line*, such a source is its tag, where there are tags, and its columns, with a tab between
+each two. As ids it is the tag's id, the pieces of each column, and the separator's id between two columns.
+No text can forge these ids: they stand behind those of the tokenizer, and a tab in a text makes a column too
+many, which is refused, or is white space like any other where there is one column.
 """
 
 from collections.abc import Callable, Sequence
@@ -112,12 +112,18 @@ class SourceForm:
         return None
 
     def fields(self, line: str) -> list[str]:
-        """The tag, where there are tags, and the columns of a line without fault; all empty in an empty one."""
+        """The tag, where there are tags, and the columns of a line without fault; empty in an empty one."""
         number = self.columns + bool(self.tags)
         if not line.strip():
             return [""] * number
         found = line.split(_TAB, 1 if self.columns == 1 else -1) if not self.is_plain else [line]
         return found if len(found) == number else [found[0], *[""] * (number - 1)]
+
+    def texts(self, lines: Sequence[str]) -> list[str]:
+        """The columns of lines without fault, one after the other: what a tokenizer is trained on."""
+        if self.is_plain:
+            return list(lines)
+        return [field for line in lines for field in self.fields(line)[bool(self.tags) :]]
 
     def tag_and_text(self, line: str) -> tuple[str, str]:
         """The tag and the columns of a line without fault; an empty one has any tag.
