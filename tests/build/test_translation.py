@@ -1,6 +1,7 @@
 """From a recipe of a translation to text, ids, a model and a translator."""
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from tf_transformer.build import Problem, problem_of
 from tf_transformer.build.text_data import build_normalizer
 from tf_transformer.data.batching import Batch
-from tf_transformer.errors import DataError
+from tf_transformer.errors import DataError, RecipeError
+from tf_transformer.evaluation.measure import Measure
 from tf_transformer.presets import END_ID, START_ID
 from tf_transformer.recipe import load_recipe
 
@@ -118,6 +120,72 @@ def test_what_there_is_to_learn_from_on_one_line(folder: Path) -> None:
     batch = Batch(np.arange(3), {"source": 4, "target": 5}, 12)
     assert wanted.describe_batch(batch) == "3 pairs, padded to 4 source and 5 target pieces"
     assert wanted.side_sizes(side) == "vocabularies of 10 and 10"
+
+
+def test_what_is_cut_in_training_is_cut_alike_in_answering(folder: Path) -> None:
+    wanted = problem(folder, f"{SETS}  on_long: truncate\n")
+    text = wanted.read()
+    side = wanted.make_side(text)
+    encoded = wanted.encode(text, side)
+    report = encoded.reports[0].to_lines()
+    assert "  noted: truncated: source over 4 positions: 1 (line 7)" in report
+    task = wanted.task(wanted.model(side, "float32"), side)
+    sources = text.train[0].columns["source"]
+    assert sources[-1] == "c c c c c" and task.count_cut(sources) == 1
+    assert encoded.columns["source"].to_list()[:5] == task.encode(sources).to_list()
+    assert [len(row) for row in task.encode(sources[-1:]).to_list()] == [4]
+    assert task.encode(sources[-1:]).to_list()[0][-1] == END_ID
+
+
+TWO = """
+  train:
+    - {table: two.tsv, columns: {source: [1, 2], target: 3}, tag: up}
+    - {source: [more.en, more.fr], target: names, tag: down}
+  dev: {source: [dev.en, dev.1], target: [dev.2], tag: down}
+"""
+
+
+def test_columns_are_normalised_apart_and_joined(folder: Path) -> None:
+    (folder / "two.tsv").write_text("a  b\tup \x01 c\tz\nb\t c\tz\n")
+    (folder / "names").write_text("up\ndown\n")
+    for shared in ("true", "false"):
+        wanted = problem(folder, TWO, f"{{tokenizer: words, shared: {shared}}}")
+        text = wanted.read()
+        assert [corpus.columns for corpus in text.train] == [
+            {"source": ["up\ta b\tup c", "up\tb\tc"], "target": ["z", "z"]},
+            {"source": ["down\tb\ty", "down\tc\tz"], "target": ["up", "down"]},
+        ]
+        side = wanted.make_side(text)
+        # A tag is no word of the text, whose own "up" is one; no word has a tab.
+        words = side.source_tokenizer.tokens[4:]
+        assert set(words) == {"a", "b", "c", "up", "y", "z", *(["down"] if shared == "true" else [])}
+        assert side.source_tokens[-3:] == ["<|>", "<down>", "<up>"]
+        ids = wanted.encode(text, side).columns["source"].to_list()
+        spelled = [" ".join(side.source_tokens[number] for number in row) for row in ids]
+        assert spelled == [
+            "<up> a b <|> up c </s>", "<up> b <|> c </s>", "<down> b <|> y </s>", "<down> c <|> z </s>",
+        ]  # fmt: skip
+        side.save(folder / "side")
+        again = wanted.load_side(folder / "side")
+        assert again.source_form == side.source_form
+        assert again.encode_source(text.train[0].columns["source"]).to_list() == ids[:2]
+        answers_end = len(side.target_tokenizer.tokens)
+        assert side.unanswerable_ids == tuple(range(answers_end, answers_end + 3 * (shared == "true")))
+        wanted.model(side, "float32")
+
+
+def test_rouge_may_choose_and_must_be_installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = problem(folder, SETS)
+    stopping = type(wanted.recipe.training).STOPPING(metric="rouge_l")
+    recipe = wanted.recipe.replaced("training", early_stopping=stopping)
+    wanted = problem_of(recipe.replaced("evaluation", rouge="plain"))
+    assert wanted.measure == Measure("val_rouge_l", higher_is_better=True)
+    assert wanted.measured_by == ("evaluation.rouge",)
+    assert wanted.manifest_facts() == {"tokenize": "13a", "rouge": "plain"}
+    wanted.read()
+    monkeypatch.setitem(sys.modules, "rouge_score", None)
+    with pytest.raises(RecipeError, match=r"^evaluation\.rouge: needs the library rouge-score: pip install "):
+        wanted.read()
 
 
 def test_a_dev_set_is_whole_in_batches_a_long_sentence_cut(folder: Path) -> None:

@@ -88,6 +88,19 @@ def test_every_sentence_of_every_set_is_measured_each_time() -> None:
     assert figures["val_bleu"] < 50.0  # said three times
 
 
+def test_rouge_is_measured_where_it_is_asked_for() -> None:
+    found = EvaluationSet("", {"source": ["the cats sat", "a"], "target": ["a cat sat", "a"]})
+    scored = TranslationEvaluator(Task(Toy()), tokenize="13a", rouge="stemmed").full(found)
+    # Two of three words agree, stemmed, in order, and no two neighbours but "cat sat"; then all of one word.
+    assert scored.figures["rouge_1"] == scored.figures["rouge_l"] == pytest.approx(100 * (2 / 3 + 1) / 2)
+    assert scored.figures["rouge_2"] == pytest.approx(100 * (1 / 2 + 0) / 2)
+    assert scored.signatures["rouge_l"].startswith("rougeL|F1|tok:a-z0-9|stemmer:yes|version:")
+    assert "  ROUGE-L     83.33  rougeL|F1|" in "\n".join(scored.lines)
+    assert not any(
+        "ROUGE" in line for line in TranslationEvaluator(Task(Toy()), tokenize="13a").full(found).lines
+    )
+
+
 def test_samples_are_the_first_sentences_of_the_first_set() -> None:
     model = Toy()
     samples = validate(model, Task(model)).samples

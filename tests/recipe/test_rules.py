@@ -129,6 +129,24 @@ LIST = "data.dev=[{table: dev.tsv}, {source: dev.en, target: dev.de}]"
             'received "nfkc"',
         ),
         (
+            ["data.train={table: dev2.tsv, columns: {source: [a, b]}}"],
+            "data.dev.columns.source: must be as many as in the first entry of data.train, which has 2; received 1",
+        ),
+        (
+            ["data.test={source: [dev.en, dev2.de], target: dev.de}"],
+            "data.test.source: must be as many as in the first entry of data.train, which has 1; received 2",
+        ),
+        (
+            ["data.dev.tag=de"],
+            'data.dev.tag: must be left out, or given to every entry: the first of data.train has none; received "de"',
+        ),
+        (["data.train.tag=de"], "data.dev.tag: is required: the first entry of data.train has one"),
+        (
+            ["data.train=[{table: dev2.tsv, tag: fr}, {source: train.en, target: train.de, tag: de}]", "data.dev.tag=es"],
+            'data.dev.tag: must be one of data.train: de, fr; received "es"',
+        ),
+        (["training.early_stopping={metric: rouge_l}"], 'training.early_stopping.metric: is not measured: evaluation.rouge is null; received "rouge_l"'),
+        (
             [LIST],
             'data.dev.1.name: another entry of data.dev is called so too: give this one another name; received "dev"',
         ),

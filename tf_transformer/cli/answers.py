@@ -270,9 +270,9 @@ def evaluate(
         "--folder": folder,
         "--tokenize": tokenize,
     }
+    check_options(model, "evaluate", {"--checkpoint": checkpoint, **own})
     if tag is not None and source is None:
         raise typer.BadParameter("is for the text of --source; the recipe's has its own", param_hint="--tag")
-    check_options(model, "evaluate", {"--checkpoint": checkpoint, **own})
     sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
     with quiet_import():
         from tf_transformer.cli.answering import open_answering

@@ -44,8 +44,8 @@ def signature_inputs(form: SourceForm, lines: Sequence[str]) -> dict[str, list[s
     """What the signatures of a translator take: sources, and their tags apart where there are tags."""
     if not form.tags:
         return {"text": list(lines)}
-    tags, texts = zip(*(form.tag_and_text(line) for line in lines), strict=True)
-    return {"text": list(texts), "tag": list(tags)}
+    pairs = [form.tag_and_text(line) for line in lines]
+    return {"text": [text for _, text in pairs], "tag": [tag for tag, _ in pairs]}
 
 
 def lines_of(inputs: Inputs) -> list[str]:
