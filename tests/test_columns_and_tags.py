@@ -7,16 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from trainings import Crash, after_update, crash, demand_equal, start
 
 from tf_transformer.build import load
 from tf_transformer.cli import main
-from tf_transformer.data.report import CorpusReport
-from tf_transformer.data.source_lines import split_untagged
-from tf_transformer.data.sources import Corpus
 from tf_transformer.errors import RecipeError
 from tf_transformer.manifest import read_manifest
 
@@ -268,19 +264,3 @@ def test_a_run_goes_on_with_no_other_form(
     shutil.copytree(run, tmp_path / "run")
     with pytest.raises(RecipeError, match=f"data.train: {re.escape(rule)}"):
         start(changed, tmp_path / "run", "training.steps=510", reset=("data",))
-
-
-def test_a_text_is_carved_out_under_all_of_its_tags() -> None:
-    texts = [f"{number}\tx" for number in range(40)]
-    parts = []
-    for tag in ("forth", "back"):
-        corpus = Corpus(
-            {"source": [f"{tag}\t{text}" for text in texts], "target": ["y"] * 40},
-            np.arange(40) + 1,
-            tag,
-            (Path(tag),),
-            CorpusReport(tag, 40),
-        )
-        rest, carved = split_untagged(corpus, 0.3)
-        parts.append((rest.lines.tolist(), carved.lines.tolist()))
-    assert parts[0] == parts[1] and 0 < len(parts[0][1]) < 40

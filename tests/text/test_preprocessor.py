@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from tf_transformer.errors import TextError
-from tf_transformer.text import Normalizer, Preprocessor, train_tokenizer
+from tf_transformer.text import Normalizer, Preprocessor, SourceForm, train_tokenizer
 
 LETTERS = ["abcdefg"]  # ids 4 to 10
 
@@ -218,3 +218,20 @@ def test_saving_destroys_nothing_foreign(tmp_path: Path) -> None:
     with pytest.raises(TextError, match=r"must be empty, or what was saved before. Received: file in it"):
         preprocessor.save(tmp_path)
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_form_of_sources_is_saved_and_a_damaged_one_named(tmp_path: Path) -> None:
+    letters = Preprocessor.train(["ab"], ["ba"], tokenizer="bytes")
+    made = Preprocessor(letters.source_tokenizer, source_form=SourceForm(2, ["de", "fr"]))
+    made.save(tmp_path / "made")
+    again = Preprocessor.load(tmp_path / "made")
+    lines = ["fr\ta\tb", "", "de\t\tb"]
+    # 260 bytes and other pieces, then the border, de and fr.
+    assert again.encode_source(lines).to_list() == [[262, 101, 260, 102, 3], [3], [261, 260, 102, 3]]
+    assert made.source_vocabulary_size == made.target_vocabulary_size == 263
+    path = tmp_path / "made" / "preprocessor.json"
+    path.write_text(path.read_text().replace('"columns": 2', '"columns": 0'))
+    with pytest.raises(
+        TextError, match=r"preprocessor\.json: `source_form` must hold .*: `columns` must be at"
+    ):
+        Preprocessor.load(tmp_path / "made")
