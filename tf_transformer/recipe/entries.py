@@ -5,7 +5,9 @@ Each task declares its own entries, of these parts.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import Discriminator, Field, Strict, Tag
 
 from tf_transformer.presets import GREATEST_WEIGHT
 from tf_transformer.recipe.fields import Encoding, Flag, Name, NormalForm, Section, TableFile, key
@@ -105,3 +107,38 @@ def stem(path: Path) -> str:
     """File name without its endings: ``train.tsv.gz`` is ``train``, ``train.en`` is ``train``."""
     name = path.name.removesuffix(".gz")
     return name.rpartition(".")[0] or name
+
+
+# What may stand in `data`, given a task's own entries: text files and tables. `example_entries` has the same
+# for examples that are no text.
+AnEntry = TypeVar("AnEntry")
+SomeFiles = TypeVar("SomeFiles")
+ATable = TypeVar("ATable")
+
+ListOf = Annotated[tuple[AnEntry, ...], Strict(False), Field(min_length=1)]
+NamedSetsOf = Annotated[dict[Name, AnEntry], Field(min_length=1)]
+EntryOf = Annotated[
+    Annotated[SomeFiles, Tag("<files>")] | Annotated[ATable, Tag("<table>")], Discriminator(entry_form)
+]
+
+TrainOf = Annotated[
+    Annotated[SomeFiles, Tag("<files>")]
+    | Annotated[ATable, Tag("<table>")]
+    | Annotated[ListOf[EntryOf[SomeFiles, ATable]], Tag("<list>")],
+    Discriminator(train_form),
+]
+DevOf = Annotated[
+    Annotated[SomeFiles, Tag("<files>")]
+    | Annotated[ATable, Tag("<table>")]
+    | Annotated[ListOf[EntryOf[SomeFiles, ATable]], Tag("<list>")]
+    | Annotated[NamedSetsOf[EntryOf[SomeFiles, ATable]], Tag("<named>")]
+    | Annotated[Fraction, Tag("<fraction>")],
+    Discriminator(form),
+]
+TestOf = Annotated[
+    Annotated[SomeFiles, Tag("<files>")]
+    | Annotated[ATable, Tag("<table>")]
+    | Annotated[ListOf[EntryOf[SomeFiles, ATable]], Tag("<list>")]
+    | Annotated[NamedSetsOf[EntryOf[SomeFiles, ATable]], Tag("<named>")],
+    Discriminator(test_form),
+]

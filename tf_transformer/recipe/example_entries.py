@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Discriminator, Field, Strict, Tag
+from pydantic import Discriminator, Field, Tag
 
-from tf_transformer.recipe.entries import Entry, Fraction, Weighted, form, stem
-from tf_transformer.recipe.fields import ArraysFile, Column, DataFolder, Encoding, Name, TableFile, key
+from tf_transformer.recipe.entries import ATable, Entry, Fraction, ListOf, NamedSetsOf, Weighted, form, stem
+from tf_transformer.recipe.fields import ArraysFile, Column, DataFolder, Encoding, TableFile, key
 
 ArrayName = Annotated[str, Field(min_length=1)]
 
@@ -104,8 +104,6 @@ def test_form(value: Any) -> str:
 # What may stand in `data`, given a task's own folder, arrays and table.
 AFolder = TypeVar("AFolder")
 AnArrays = TypeVar("AnArrays")
-ATable = TypeVar("ATable")
-AnEntry = TypeVar("AnEntry")
 
 EntryOf = Annotated[
     Annotated[AFolder, Tag("<folder>")]
@@ -113,9 +111,6 @@ EntryOf = Annotated[
     | Annotated[ATable, Tag("<table>")],
     Discriminator(example_form),
 ]
-ListOf = Annotated[tuple[AnEntry, ...], Strict(False), Field(min_length=1)]
-NamedSetsOf = Annotated[dict[Name, AnEntry], Field(min_length=1)]
-
 TrainOf = Annotated[
     Annotated[AFolder, Tag("<folder>")]
     | Annotated[AnArrays, Tag("<arrays>")]

@@ -1,22 +1,9 @@
 """The entries of a text classification's ``data`` section: texts and their labels."""
 
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import Discriminator, Field, Strict, Tag
-
-from tf_transformer.recipe.entries import (
-    Fraction,
-    Table,
-    TextEntry,
-    Weighted,
-    entry_form,
-    form,
-    stem,
-    test_form,
-    train_form,
-)
-from tf_transformer.recipe.fields import Column, DataFile, Name, Section, key
+from tf_transformer.recipe.entries import DevOf, Table, TestOf, TextEntry, TrainOf, Weighted, stem
+from tf_transformer.recipe.fields import Column, DataFile, Section, key
 
 
 class LabelledFiles(TextEntry):
@@ -66,36 +53,6 @@ class TrainLabelledTable(LabelledTable, Weighted):
     """A table of training examples."""
 
 
-TrainEntry = Annotated[
-    Annotated[TrainLabelledFiles, Tag("<files>")] | Annotated[TrainLabelledTable, Tag("<table>")],
-    Discriminator(entry_form),
-]
-EvaluationEntry = Annotated[
-    Annotated[LabelledFiles, Tag("<files>")] | Annotated[LabelledTable, Tag("<table>")],
-    Discriminator(entry_form),
-]
-TrainList = Annotated[tuple[TrainEntry, ...], Strict(False), Field(min_length=1)]
-EvaluationList = Annotated[tuple[EvaluationEntry, ...], Strict(False), Field(min_length=1)]
-NamedSets = Annotated[dict[Name, EvaluationEntry], Field(min_length=1)]
-
-TrainData = Annotated[
-    Annotated[TrainLabelledFiles, Tag("<files>")]
-    | Annotated[TrainLabelledTable, Tag("<table>")]
-    | Annotated[TrainList, Tag("<list>")],
-    Discriminator(train_form),
-]
-DevData = Annotated[
-    Annotated[LabelledFiles, Tag("<files>")]
-    | Annotated[LabelledTable, Tag("<table>")]
-    | Annotated[EvaluationList, Tag("<list>")]
-    | Annotated[NamedSets, Tag("<named>")]
-    | Annotated[Fraction, Tag("<fraction>")],
-    Discriminator(form),
-]
-TestData = Annotated[
-    Annotated[LabelledFiles, Tag("<files>")]
-    | Annotated[LabelledTable, Tag("<table>")]
-    | Annotated[EvaluationList, Tag("<list>")]
-    | Annotated[NamedSets, Tag("<named>")],
-    Discriminator(test_form),
-]
+TrainData = TrainOf[TrainLabelledFiles, TrainLabelledTable]
+DevData = DevOf[LabelledFiles, LabelledTable]
+TestData = TestOf[LabelledFiles, LabelledTable]

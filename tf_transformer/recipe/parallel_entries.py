@@ -7,17 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Discriminator, Field, Strict, Tag
 
 from tf_transformer.recipe.data_section import Data, entries_of
-from tf_transformer.recipe.entries import (
-    Fraction,
-    Table,
-    TextEntry,
-    Weighted,
-    entry_form,
-    form,
-    stem,
-    test_form,
-    train_form,
-)
+from tf_transformer.recipe.entries import DevOf, Table, TestOf, TextEntry, TrainOf, Weighted, stem
 from tf_transformer.recipe.fault import Fault
 from tf_transformer.recipe.fields import Column, DataFile, Name, Section, key, one_or_list
 
@@ -133,38 +123,9 @@ class EvaluationTable(Table, Tagged):
         return {**_numbered("source", self.columns.source), **_numbered("target", self.columns.target)}
 
 
-TrainEntry = Annotated[
-    Annotated[TrainFiles, Tag("<files>")] | Annotated[TrainTable, Tag("<table>")], Discriminator(entry_form)
-]
-EvaluationEntry = Annotated[
-    Annotated[EvaluationFiles, Tag("<files>")] | Annotated[EvaluationTable, Tag("<table>")],
-    Discriminator(entry_form),
-]
-TrainList = Annotated[tuple[TrainEntry, ...], Strict(False), Field(min_length=1)]
-EvaluationList = Annotated[tuple[EvaluationEntry, ...], Strict(False), Field(min_length=1)]
-NamedSets = Annotated[dict[Name, EvaluationEntry], Field(min_length=1)]
-
-TrainData = Annotated[
-    Annotated[TrainFiles, Tag("<files>")]
-    | Annotated[TrainTable, Tag("<table>")]
-    | Annotated[TrainList, Tag("<list>")],
-    Discriminator(train_form),
-]
-DevData = Annotated[
-    Annotated[EvaluationFiles, Tag("<files>")]
-    | Annotated[EvaluationTable, Tag("<table>")]
-    | Annotated[EvaluationList, Tag("<list>")]
-    | Annotated[NamedSets, Tag("<named>")]
-    | Annotated[Fraction, Tag("<fraction>")],
-    Discriminator(form),
-]
-TestData = Annotated[
-    Annotated[EvaluationFiles, Tag("<files>")]
-    | Annotated[EvaluationTable, Tag("<table>")]
-    | Annotated[EvaluationList, Tag("<list>")]
-    | Annotated[NamedSets, Tag("<named>")],
-    Discriminator(test_form),
-]
+TrainData = TrainOf[TrainFiles, TrainTable]
+DevData = DevOf[EvaluationFiles, EvaluationTable]
+TestData = TestOf[EvaluationFiles, EvaluationTable]
 
 
 def source_columns(entry: Any) -> int:

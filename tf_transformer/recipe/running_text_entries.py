@@ -1,22 +1,9 @@
 """The entries of a language model's ``data`` section: running text, in files and tables."""
 
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import Discriminator, Field, Strict, Tag
-
-from tf_transformer.recipe.entries import (
-    Fraction,
-    Table,
-    TextEntry,
-    Weighted,
-    entry_form,
-    form,
-    stem,
-    test_form,
-    train_form,
-)
-from tf_transformer.recipe.fields import Column, DataFile, Name, Section, key
+from tf_transformer.recipe.entries import DevOf, Table, TestOf, TextEntry, TrainOf, Weighted, stem
+from tf_transformer.recipe.fields import Column, DataFile, Section, key
 
 
 class TextFile(TextEntry):
@@ -60,35 +47,6 @@ class TrainTextTable(TextTable, Weighted):
     """A table of training texts."""
 
 
-TrainTextEntry = Annotated[
-    Annotated[TrainTextFile, Tag("<files>")] | Annotated[TrainTextTable, Tag("<table>")],
-    Discriminator(entry_form),
-]
-EvaluationTextEntry = Annotated[
-    Annotated[TextFile, Tag("<files>")] | Annotated[TextTable, Tag("<table>")], Discriminator(entry_form)
-]
-TrainTextList = Annotated[tuple[TrainTextEntry, ...], Strict(False), Field(min_length=1)]
-EvaluationTextList = Annotated[tuple[EvaluationTextEntry, ...], Strict(False), Field(min_length=1)]
-NamedTexts = Annotated[dict[Name, EvaluationTextEntry], Field(min_length=1)]
-
-TrainTexts = Annotated[
-    Annotated[TrainTextFile, Tag("<files>")]
-    | Annotated[TrainTextTable, Tag("<table>")]
-    | Annotated[TrainTextList, Tag("<list>")],
-    Discriminator(train_form),
-]
-DevTexts = Annotated[
-    Annotated[TextFile, Tag("<files>")]
-    | Annotated[TextTable, Tag("<table>")]
-    | Annotated[EvaluationTextList, Tag("<list>")]
-    | Annotated[NamedTexts, Tag("<named>")]
-    | Annotated[Fraction, Tag("<fraction>")],
-    Discriminator(form),
-]
-TestTexts = Annotated[
-    Annotated[TextFile, Tag("<files>")]
-    | Annotated[TextTable, Tag("<table>")]
-    | Annotated[EvaluationTextList, Tag("<list>")]
-    | Annotated[NamedTexts, Tag("<named>")],
-    Discriminator(test_form),
-]
+TrainTexts = TrainOf[TrainTextFile, TrainTextTable]
+DevTexts = DevOf[TextFile, TextTable]
+TestTexts = TestOf[TextFile, TextTable]
