@@ -138,9 +138,11 @@ def test_a_batch_is_shown(run: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 EVERY_OPTION = (
     "text={tokenizer: sentencepiece, vocabulary_size: 40, byte_fallback: false, special_tokens: [<x>, <y>]}",
-    "model.pooling=[attention, marks]",
+    "model.pooling=[attention, marks, stem]",
     "model.mark_distance=3",
     "model.convolutions=[2, 3]",
+    "model.convolution_filters=8",
+    "model.embedding_deviation=0.5",
     "model.embedding_dim=16",
     "model.dropout=0.2",
     "model.token_dropout=0.1",

@@ -26,6 +26,14 @@ def test_the_initial_table() -> None:
     assert table[1:].std() == pytest.approx(64**-0.5, rel=0.01)
 
 
+def test_vectors_begin_as_small_as_is_asked_for() -> None:
+    embedding = TokenEmbedding(3001, hidden_dim=64, deviation=0.25, seed=3)
+    vectors = ops.convert_to_numpy(embedding(np.arange(1, 3001)))
+    assert vectors.std() == pytest.approx(0.25, rel=0.01)
+    with pytest.raises(ValueError, match=r"`deviation` must be a finite number, at least 0"):
+        TokenEmbedding(11, hidden_dim=4, deviation=-1.0)
+
+
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
 def test_every_id_finds_its_own_row(policy: str) -> None:
     # float16 cannot hold 2909: an id that passes through it comes back as 2908.

@@ -35,7 +35,7 @@ BLOCK: dict[str, Any] = {
 # name -> the layer, and what it is called with
 CASES: dict[str, tuple[Callable[..., keras.layers.Layer], list[np.ndarray]]] = {
     "TokenEmbedding": (
-        lambda **kw: layers.TokenEmbedding(13, hidden_dim=6, scale=False, seed=3, **kw),
+        lambda **kw: layers.TokenEmbedding(13, hidden_dim=6, scale=False, deviation=0.5, seed=3, **kw),
         [IDS],
     ),
     "PositionalEncoding": (
@@ -60,8 +60,10 @@ CASES: dict[str, tuple[Callable[..., keras.layers.Layer], list[np.ndarray]]] = {
             hidden_dim=6,
             embedding_dim=4,
             convolutions=[2, 3],
+            filters=5,
             marked_ids=[5, 7],
             mark_distance=2,
+            deviation=0.5,
             positions="learned",
             max_length=19,
             dropout=0.1,

@@ -59,8 +59,18 @@ def test_a_stem_by_hand() -> None:
     stem.build((None, None, 1))
     # relu(x_t - x_{t+1}), then times 10
     stem.set_weights([np.array([[[1.0]], [[-1.0]]]), np.zeros(1), np.array([[10.0]]), np.zeros(1)])
-    outputs = stem(np.array([[[1.0], [4.0], [2.0]]], "float32"))
+    outputs, features = stem(np.array([[[1.0], [4.0], [2.0]]], "float32"), return_features=True)
     assert np.asarray(outputs).tolist() == [[[1.0], [24.0], [22.0]]]
+    assert np.asarray(features).tolist() == [[[0.0], [2.0], [2.0]]]
+
+
+def test_features_of_a_stem_beside_the_vectors() -> None:
+    layer, ids = embedding(convolutions=[2, 3], filters=5), np.array([[5, 7, 9, 0, 0]])
+    vectors, features = layer(ids, return_features=True)
+    assert layer.num_features == 10 and tuple(features.shape) == (1, 5, 10)
+    np.testing.assert_allclose(vectors, layer(ids))
+    np.testing.assert_allclose(features[:, :3], layer(ids[:, :3], return_features=True)[1], rtol=1e-5)
+    assert embedding().num_features == 0
 
 
 def test_ids_outside_the_vocabulary_are_refused() -> None:

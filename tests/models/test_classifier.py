@@ -21,7 +21,7 @@ def classifier(pooling: Any = "mean", dropout: float = 0.0, **options: Any) -> C
 
 
 @pytest.mark.parametrize(
-    "pooling", ["mean", "first", "max", "attention", "marks", ["max", "marks", "attention"]]
+    "pooling", ["mean", "first", "max", "attention", "marks", "stem", ["max", "stem", "marks", "attention"]]
 )
 def test_padding_changes_nothing(pooling: Any) -> None:
     model = classifier(pooling)
@@ -33,9 +33,19 @@ def test_padding_changes_nothing(pooling: Any) -> None:
 
 
 def test_a_row_without_a_token_is_finite() -> None:
-    for pooling in ("mean", "max", "attention", "marks"):
+    for pooling in ("mean", "max", "attention", "marks", "stem"):
         model = classifier(pooling)
         assert np.isfinite(model({"source_ids": np.zeros((1, 3), "int32")})).all()
+
+
+def test_a_stem_is_pooled_past_the_encoder() -> None:
+    model = classifier(["stem", "mean"])
+    _, features = model.embedding(IDS, return_features=True)
+    states = np.asarray(model.encoder(model.embedding(IDS), attention_mask=IDS != 0))
+    greatest = np.stack([np.asarray(row)[ids != 0].max(0) for row, ids in zip(features, IDS, strict=True)])
+    means = np.stack([row[ids != 0].mean(0) for row, ids in zip(states, IDS, strict=True)])
+    vectors = np.concatenate([greatest, means], axis=-1)
+    np.testing.assert_allclose(model({"source_ids": IDS}), model.head(vectors), atol=1e-5)
 
 
 def test_losses_by_hand() -> None:
@@ -88,7 +98,7 @@ def test_weights_of_attention() -> None:
 
 
 def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
-    model = classifier(["attention", "marks"], dropout=0.1, class_weights=[1.0, 2.0, 3.0])
+    model = classifier(["attention", "marks", "stem"], dropout=0.1, class_weights=[1.0, 2.0, 3.0])
     expected = np.asarray(model({"source_ids": IDS}))
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
@@ -113,7 +123,9 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
         Classifier(3, embedding, encoder, **options)
 
 
-def test_marks_need_an_embedding_that_has_some() -> None:
+def test_marks_and_stems_need_an_embedding_that_has_some() -> None:
+    with pytest.raises(ValueError, match="`pooling` may be 'stem' where the embedding has a stem"):
+        Classifier(3, TextEmbedding(11, 6), Encoder(1, 3, 7), "stem")
     with pytest.raises(ValueError, match="`pooling` may be 'marks' where the embedding has marked places"):
         Classifier(3, TextEmbedding(11, 6), Encoder(1, 3, 7), "marks")
     with pytest.raises(ValueError, match=r"Inputs must be a dict with `source_ids`. Received: \['text'\]"):

@@ -116,7 +116,9 @@ def take_word_vectors(path: Path, table: Any, side: ClassificationPreprocessor) 
         raise DataError(f"{path}: has a vector for none of {counted(len(spellings), 'piece')}")
     values = np.array(table.table)
     vectors = np.stack(list(rows.values()))
-    values[list(rows)] = vectors * (width**-0.5 / max(float(np.sqrt(np.mean(vectors**2))), 1e-12))
+    values[list(rows)] = vectors * (
+        table.deviation * width**-0.5 / max(float(np.sqrt(np.mean(vectors**2))), 1e-12)
+    )
     table.table.assign(values)
     return (
         f"{path}: {counted(found.lines, 'vector')} of {width} numbers; {len(rows):,} of {len(spellings):,} "

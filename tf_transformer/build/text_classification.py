@@ -132,7 +132,8 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
         """A rough count of the numbers that the backward pass needs, of layers and of attention's weights."""
         model, length = self.recipe.model, batch.lengths["text"]
         layer = 12 * model.hidden_dim + 2 * model.intermediate_dim
-        before = model.hidden_dim * (2 + 2 * len(model.convolutions))
+        features = len(model.convolutions) * (model.convolution_filters or model.hidden_dim)
+        before = 2 * (model.hidden_dim + features)
         return len(batch.rows) * (
             length * (model.num_layers * layer + before) + 3 * model.num_layers * model.num_heads * length**2
         )
@@ -158,8 +159,10 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
             **embedding_keywords(sizes),
             embedding_dim=sizes.embedding_dim,
             convolutions=sizes.convolutions,
+            filters=sizes.convolution_filters,
             marked_ids=side.special_ids if sizes.uses_marks else (),
             mark_distance=sizes.mark_distance,
+            deviation=sizes.embedding_deviation,
             token_dropout=sizes.token_dropout,
             dtype=precision,
             name="embedding",

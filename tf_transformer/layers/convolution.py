@@ -29,9 +29,10 @@ class ConvolutionalStem(keras.layers.Layer):
     Call arguments:
         inputs: Float tensor `[B, S, D]`.
         padding_mask: Boolean tensor `[B, S]`, True at real positions; by default all are real.
+        return_features: Whether what the convolutions see is returned too.
 
     Returns:
-        Tensor `[B, S, D]` in the compute dtype.
+        Tensor `[B, S, D]` in the compute dtype, or the pair of it and the features before W, `[B, S, F]`.
 
     Example:
         >>> import numpy as np
@@ -82,8 +83,19 @@ class ConvolutionalStem(keras.layers.Layer):
         return self.add_weight(name=name, shape=(width,), initializer="zeros", autocast=False)
 
     def call(
-        self, inputs: Tensor, padding_mask: Tensor | None = None, training: bool | None = None
-    ) -> Tensor:
+        self,
+        inputs: Tensor,
+        padding_mask: Tensor | None = None,
+        training: bool | None = None,
+        return_features: bool = False,
+    ) -> Any:
+        outputs, features = self.forward(inputs, padding_mask, training)
+        return (outputs, features) if return_features else outputs
+
+    def forward(
+        self, inputs: Tensor, padding_mask: Tensor | None, training: bool | None
+    ) -> tuple[Tensor, Tensor]:
+        """The outputs `[B, S, D]`, and the features of all convolutions side by side: `[B, S, F]`."""
         dtype = self.compute_dtype
         real = inputs
         if padding_mask is not None:
@@ -93,8 +105,9 @@ class ConvolutionalStem(keras.layers.Layer):
             for kernel, bias in zip(self.kernels, self.biases, strict=True)
         ]
         kernel, bias = ops.cast(self.output_kernel, dtype), ops.cast(self.output_bias, dtype)
-        added = project(ops.concatenate(seen, axis=-1), kernel, bias)  # [B, S, D]
-        return inputs + self._dropout(added, training=training)
+        features = ops.concatenate(seen, axis=-1)
+        added = project(features, kernel, bias)  # [B, S, D]
+        return inputs + self._dropout(added, training=training), features
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from tf_transformer.arguments import finite_number
 from tf_transformer.layers.arguments import check_positive, child_seed
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.attention import project
@@ -18,12 +19,13 @@ class TokenEmbedding(keras.layers.Layer):
 
     Sharing the table between input and output, and its scaling by `sqrt(hidden_dim)` on the way in, are
     section 3.4 of "Attention Is All You Need" (Vaswani et al., 2017). The table starts normally distributed
-    with deviation `hidden_dim ** -0.5`, its padding row as zeros.
+    with deviation `hidden_dim ** -0.5` times `deviation`, its padding row as zeros.
 
     Args:
         vocabulary_size: The number V of tokens.
         hidden_dim: The width D of a vector.
         scale: Whether the vectors are multiplied by `sqrt(hidden_dim)`.
+        deviation: The deviation of such vectors at the beginning.
         seed: Seed of the initial table, or None to draw one.
 
     Call arguments:
@@ -49,6 +51,7 @@ class TokenEmbedding(keras.layers.Layer):
         vocabulary_size: int,
         hidden_dim: int,
         scale: bool = True,
+        deviation: float = 1.0,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -57,6 +60,7 @@ class TokenEmbedding(keras.layers.Layer):
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.scale = scale
+        self.deviation = finite_number("deviation", deviation, 0.0)
         self.seed = seed
         self.supports_masking = True
 
@@ -70,7 +74,7 @@ class TokenEmbedding(keras.layers.Layer):
         )
 
     def _initial_table(self, shape: tuple[int, int], dtype: str) -> Tensor:
-        stddev = self.hidden_dim**-0.5
+        stddev = self.deviation * self.hidden_dim**-0.5
         normal = keras.initializers.RandomNormal(stddev=stddev, seed=child_seed(self.seed, "table"))
         is_padding = ops.equal(ops.arange(shape[0]), PAD_ID)[:, None]
         return ops.where(is_padding, ops.zeros((), dtype), normal(shape, dtype))
@@ -96,6 +100,7 @@ class TokenEmbedding(keras.layers.Layer):
             "vocabulary_size": self.vocabulary_size,
             "hidden_dim": self.hidden_dim,
             "scale": self.scale,
+            "deviation": self.deviation,
             "seed": self.seed,
         }
 

@@ -28,9 +28,11 @@ class TextEmbedding(keras.layers.Layer):
         hidden_dim: The width D of the vectors.
         embedding_dim: The width of the table, where it differs from D; its rows are then projected.
         convolutions: Widths of a `ConvolutionalStem`; none by default.
+        filters: Features of each of its convolutions; by default D.
         marked_ids: Ids of tokens that mark places of the text, such as the beginning of an entity.
         mark_distance: Positions from each mark up to which a vector tells how far it stands from the mark,
             and on which side; 0 for not at all.
+        deviation: That of the vectors of tokens, and of distances, at the beginning.
         positions: This, `max_length` and `norm_kind`: see `PositionalEncoding`.
         dropout: Rate of the dropout on the sum of token and position, and on what the stem adds.
         token_dropout: Share of the tokens, special and marked ones excepted, that training replaces by the
@@ -39,9 +41,10 @@ class TextEmbedding(keras.layers.Layer):
 
     Call arguments:
         inputs: int32 tensor `[B, S]`, 0 at padding.
+        return_features: Whether the features of the stem are returned too.
 
     Returns:
-        Tensor `[B, S, D]` in the compute dtype.
+        Tensor `[B, S, D]` in the compute dtype, or the pair of it and of `[B, S, num_features]`.
 
     Example:
         >>> import numpy as np
@@ -59,8 +62,10 @@ class TextEmbedding(keras.layers.Layer):
         hidden_dim: int,
         embedding_dim: int | None = None,
         convolutions: Sequence[int] = (),
+        filters: int | None = None,
         marked_ids: Sequence[int] = (),
         mark_distance: int = 0,
+        deviation: float = 1.0,
         positions: str = "sinusoidal",
         max_length: int | None = None,
         norm_kind: str | None = None,
@@ -71,13 +76,16 @@ class TextEmbedding(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         check_positive(vocabulary_size=vocabulary_size, hidden_dim=hidden_dim, embedding_dim=embedding_dim)
+        check_positive(filters=filters)
         check_rate(dropout=dropout, token_dropout=token_dropout)
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.embedding_dim = embedding_dim
         self.convolutions = list(convolutions)
+        self.filters = filters
         self.marked_ids = list(marked_ids)
         self.mark_distance = mark_distance
+        self.deviation = deviation
         self.positions = positions
         self.max_length = max_length
         self.norm_kind = norm_kind
@@ -90,16 +98,9 @@ class TextEmbedding(keras.layers.Layer):
     def _make_parts(self) -> None:
         common: dict[str, Any] = {"dtype": self.dtype_policy}
         width = self.embedding_dim or self.hidden_dim
-        seed = child_seed(self.seed, "tokens")
-        self.tokens = TokenEmbedding(self.vocabulary_size, width, seed=seed, name="token_embedding", **common)
+        self.tokens = self._table(self.vocabulary_size, width, "tokens", "token_embedding")
         self._distances = [
-            TokenEmbedding(
-                2 * self.mark_distance + 1,
-                self.hidden_dim,
-                seed=child_seed(self.seed, name),
-                name=name,
-                **common,
-            )
+            self._table(2 * self.mark_distance + 1, self.hidden_dim, name, name)
             for name in (
                 f"distance_{number}" for number in range(self.num_marks if self.mark_distance else 0)
             )
@@ -108,6 +109,7 @@ class TextEmbedding(keras.layers.Layer):
         if self.convolutions:
             self._stem = ConvolutionalStem(
                 self.convolutions,
+                filters=self.filters,
                 dropout=self.dropout,
                 seed=child_seed(self.seed, "stem"),
                 name="stem",
@@ -122,6 +124,21 @@ class TextEmbedding(keras.layers.Layer):
             name="positions",
             **common,
         )
+
+    def _table(self, rows: int, width: int, seed: str, name: str) -> TokenEmbedding:
+        return TokenEmbedding(
+            rows,
+            width,
+            deviation=self.deviation,
+            seed=child_seed(self.seed, seed),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    @property
+    def num_features(self) -> int:
+        """The width of the stem's features; 0 without a stem."""
+        return len(self.convolutions) * (self.filters or self.hidden_dim)
 
     @property
     def num_marks(self) -> int:
@@ -146,16 +163,20 @@ class TextEmbedding(keras.layers.Layer):
                 child_seed(self.seed, "token_dropout"), name="seed_generator"
             )
 
-    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
+    def call(self, inputs: Tensor, training: bool | None = None, return_features: bool = False) -> Any:
         check_ids("source_ids", inputs, self.vocabulary_size)
         states = self.tokens(self._dropped(inputs) if training and self.token_dropout else inputs)
         if self.kernel is not None:
             states = project(states, ops.cast(self.kernel, self.compute_dtype))
         if self._distances:
             states = states + self._distance_vectors(inputs)
+        features = None
         if self._stem is not None:
-            states = self._stem(states, padding_mask=self.padding_mask(inputs), training=training)
-        return self.place(states, training=training)
+            states, features = self._stem(
+                states, padding_mask=self.padding_mask(inputs), training=training, return_features=True
+            )
+        states = self.place(states, training=training)
+        return (states, features) if return_features else states
 
     def _dropped(self, ids: Tensor) -> Tensor:
         chance = keras.random.uniform(ops.shape(ids), seed=self.seed_generator)
@@ -201,8 +222,10 @@ class TextEmbedding(keras.layers.Layer):
             "hidden_dim": self.hidden_dim,
             "embedding_dim": self.embedding_dim,
             "convolutions": self.convolutions,
+            "filters": self.filters,
             "marked_ids": self.marked_ids,
             "mark_distance": self.mark_distance,
+            "deviation": self.deviation,
             "positions": self.positions,
             "max_length": self.max_length,
             "norm_kind": self.norm_kind,

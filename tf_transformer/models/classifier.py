@@ -15,11 +15,14 @@ from tf_transformer.ops import Tensor
 from tf_transformer.ops.checks import check_same_sizes
 from tf_transformer.ops.consistency import consistent_cross_entropy
 from tf_transformer.ops.cross_entropy import smoothed_cross_entropy
-from tf_transformer.ops.pooling import marked_states
+from tf_transformer.ops.pooling import marked_states, max_pool
 from tf_transformer.presets import UNSEEN_LABEL
 
 MARKS = "marks"
 """The pooling that takes the states at marked places, where an embedding knows of such."""
+
+STEM = "stem"
+"""The pooling that takes the greatest value of each feature of an embedding's convolutional stem."""
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -30,14 +33,16 @@ class Classifier(keras.Model):
     the names of the entries of a batch which it takes as arguments, and methods with these same arguments:
     `padding_mask` (boolean `[B, S]`, or None where all is real), `counts` (integer scalars by the names in
     its `COUNTS`) and, where there are marked places, `marks` (integers `[B, S]` from 1 to `num_marks`, 0
-    elsewhere). All weights exist once the model is constructed.
+    elsewhere). One with a stem has `num_features` of it, and gives them beside its vectors when it is called
+    with `return_features=True`. All weights exist once the model is constructed.
 
     Args:
         num_classes: The number C of classes.
         embedding: What makes vectors `[B, S, D]` of a batch.
         encoder: An `Encoder`, or another layer from `[B, S, D]` and `attention_mask` to `[B, S, D]`.
-        pooling: `"mean"`, `"first"`, `"max"`, `"attention"` (see `Pooling`) or `"marks"` (the states at the
-            marked places side by side); or several of them, side by side.
+        pooling: `"mean"`, `"first"`, `"max"`, `"attention"` (see `Pooling`), `"marks"` (the states at the
+            marked places side by side) or `"stem"` (the greatest value over the text of each feature of the
+            embedding's stem, past the encoder); or several of them, side by side.
         dropout: Rate of the dropout before the linear layer.
         class_weights: What the loss of an example of each class is multiplied by; 1 for each by default.
         inputs_shape: The shape of one example of the embedding's first input, for embeddings that need it.
@@ -99,12 +104,13 @@ class Classifier(keras.Model):
         if not self.pooling:
             raise ValueError("Argument `pooling` must name at least one pooling. Received: none")
         for kind in self.pooling:
-            check_choice((*POOLING_KINDS, MARKS), pooling=kind)
-        if MARKS in self.pooling and not getattr(self.embedding, "num_marks", 0):
-            raise ValueError(
-                "Argument `pooling` may be 'marks' where the embedding has marked places. Received: pooling="
-                f"{self.pooling}, and an embedding without any"
-            )
+            check_choice((*POOLING_KINDS, MARKS, STEM), pooling=kind)
+        for kind, has, what in ((MARKS, "num_marks", "marked places"), (STEM, "num_features", "a stem")):
+            if kind in self.pooling and not getattr(self.embedding, has, 0):
+                raise ValueError(
+                    f"Argument `pooling` may be {kind!r} where the embedding has {what}. Received: pooling="
+                    f"{self.pooling}, and an embedding without"
+                )
 
     def _make_parts(self) -> None:
         self._poolings = {
@@ -112,7 +118,7 @@ class Classifier(keras.Model):
                 kind, seed=child_seed(self.seed, kind), dtype=self.dtype_policy, name=f"{kind}_pooling"
             )
             for kind in self.pooling
-            if kind != MARKS
+            if kind not in (MARKS, STEM)
         }
         self._dropout = Dropout(
             self.dropout, seed=child_seed(self.seed, "dropout"), dtype=self.dtype_policy, name="dropout"
@@ -134,8 +140,9 @@ class Classifier(keras.Model):
         for pooling in self._poolings.values():
             pooling.build(states_shape)
         self._dropout.build()
-        vectors = [getattr(self.embedding, "num_marks", 0) if kind == MARKS else 1 for kind in self.pooling]
-        self.head.build((None, sum(vectors) * hidden_dim))
+        widths = {MARKS: getattr(self.embedding, "num_marks", 0) * hidden_dim}
+        widths[STEM] = getattr(self.embedding, "num_features", 0)
+        self.head.build((None, sum(widths.get(kind, hidden_dim) for kind in self.pooling)))
 
     def get_build_config(self) -> None:
         """Nothing: the constructor builds."""
@@ -143,17 +150,27 @@ class Classifier(keras.Model):
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
         arguments = self._arguments(inputs)
         mask = self.embedding.padding_mask(*arguments)
-        states = self.embedding(*arguments, training=training)
+        states, features = self._embedded(arguments, training)
         states = self.encoder(states, attention_mask=mask, training=training)
-        vectors = self._dropout(self._pooled(states, mask, arguments)[0], training=training)
+        vectors = self._dropout(self._pooled(states, features, mask, arguments)[0], training=training)
         return ops.cast(self.head(vectors), "float32")
 
+    def _embedded(self, arguments: list[Tensor], training: bool | None) -> tuple[Tensor, Tensor | None]:
+        """What the encoder is given, and the features of the stem where they are pooled."""
+        if STEM not in self.pooling:
+            return self.embedding(*arguments, training=training), None
+        states, features = self.embedding(*arguments, training=training, return_features=True)
+        return states, features
+
     def _pooled(
-        self, states: Tensor, mask: Tensor | None, arguments: list[Tensor]
+        self, states: Tensor, features: Tensor | None, mask: Tensor | None, arguments: list[Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The vectors `[B, P * D]` of all poolings side by side, and the weights of those that have some."""
+        """The vectors of all poolings side by side, `[B, …]`, and the weights of those that have some."""
         vectors, weights = [], {}
         for kind in self.pooling:
+            if kind == STEM:
+                vectors.append(max_pool(features, mask))
+                continue
             if kind == MARKS:
                 marks = self.embedding.marks(*arguments)
                 vectors.append(marked_states(states, marks, self.embedding.num_marks))
@@ -237,11 +254,11 @@ class Classifier(keras.Model):
         """
         arguments = self._arguments(inputs)
         mask = self.embedding.padding_mask(*arguments)
-        states = self.embedding(*arguments, training=False)
+        states, features = self._embedded(arguments, False)
         states, weights, *_ = self.encoder.forward(
             states, None if mask is None else mask[:, None, None], False
         )
-        pooled = self._pooled(states, mask, arguments)[1]
+        pooled = self._pooled(states, features, mask, arguments)[1]
         return {"encoder": weights, **({"pooling": pooled["attention"]} if pooled else {})}
 
     def get_config(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from tf_transformer.recipe.text_section import (
 from tf_transformer.recipe.training_section import BatchSize
 
 Pieces = Annotated[Whole, Field(ge=3, le=MOST_PIECES)]
-Pooling = Literal["mean", "first", "max", "attention", "marks"]
+Pooling = Literal["mean", "first", "max", "attention", "marks", "stem"]
 Poolings = Annotated[tuple[Pooling, ...], Strict(False), Field(min_length=1)]
 Widths = Annotated[tuple[Annotated[Whole, Field(ge=1, le=100)], ...], Strict(False)]
 
@@ -64,7 +64,8 @@ class ClassifyModel(TextModel):
         Annotated[Pooling, Tag("<one>")] | Annotated[Poolings, Tag("<list>")], Discriminator(one_or_list)
     ] = key(
         "mean",
-        "States to a vector: mean, first, max, attention, marks (those at text.special_tokens); or a list.",
+        "States to a vector: mean, first, max, attention, marks (those at text.special_tokens), stem (what "
+        "convolutions see, at most); or a list.",
         midway="refused",
     )
     pooled_dropout: Rate = key(0.1, "Dropout of that vector.", midway="logged")
@@ -74,6 +75,9 @@ class ClassifyModel(TextModel):
     convolutions: Widths = key(
         (), "Widths of convolutions before the encoder, such as [2, 3]; none for none.", midway="refused"
     )
+    convolution_filters: Size | None = key(
+        None, "Features that each convolution sees; null for hidden_dim.", midway="refused"
+    )
     mark_distance: Annotated[Whole, Field(ge=0, le=10**4)] = key(
         0,
         "How many pieces from a special token a piece still knows its distance, by a trained vector; or 0.",
@@ -81,6 +85,9 @@ class ClassifyModel(TextModel):
     )
     embedding_dim: Size | None = key(
         None, "Width of the table of pieces, where it is not hidden_dim: projected to that.", midway="refused"
+    )
+    embedding_deviation: Annotated[float, Field(gt=0, le=10)] = key(
+        1.0, "Deviation of the vectors of pieces at the beginning; the paper's is 1.", midway="refused"
     )
     word_vectors: DataFile | None = key(
         None,
@@ -155,6 +162,15 @@ def _table(model: ClassifyModel) -> Iterator[Fault]:
         yield Fault(("model", "freeze_embeddings"), rule, True, others=(at("model.word_vectors"),))
 
 
+def _stem(model: ClassifyModel) -> Iterator[Fault]:
+    rule = "asks for model.convolutions, and there are none"
+    if "stem" in model.poolings and not model.convolutions:
+        yield Fault(("model", "pooling"), rule, model.pooling, others=(at("model.convolutions"),))
+    if model.convolution_filters is not None and not model.convolutions:
+        key, others = ("model", "convolution_filters"), (at("model.convolutions"),)
+        yield Fault(key, rule, model.convolution_filters, others=others)
+
+
 def _positions(data: ClassifyData, model: ClassifyModel) -> Iterator[Fault]:
     longest = data.max_text_length
     if model.positions == "learned" and model.max_length is not None and model.max_length < longest:
@@ -172,6 +188,7 @@ class ClassifyTextRecipe(Recipe):
         (("text",), _special_tokens),
         (("text", "model"), _marks),
         (("model",), _table),
+        (("model",), _stem),
         (("text", "training"), sampling_faults),
         (("data", "model"), _positions),
         (("data", "text"), normal_form_faults),
