@@ -17,6 +17,8 @@ GREATEST_SEED: Final = 2**31 - 1
 """The greatest seed of sampling."""
 LONGEST_ANSWER: Final = 10**6
 """The most pieces of an answer that a search may be asked for."""
+MOST_SPECIAL_TOKENS: Final = 53
+"""How many special tokens of a user's own there may be: one control character stands for each."""
 GREATEST_WEIGHT: Final = 1000
 """The most times that an epoch may take a corpus."""
 

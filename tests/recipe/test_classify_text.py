@@ -45,6 +45,11 @@ def path(folder: Path) -> Path:
             ["model.pooling=marks"],
             'model.pooling: asks for text.special_tokens, and there are none; received "marks"',
         ),
+        (["model.pooling=[mean, mean]"], 'model.pooling: has mean twice; received ["mean", "mean"]'),
+        (
+            [f"text.special_tokens=[{', '.join(f'<{n}>' for n in range(54))}]"],
+            "text.special_tokens: must be at most 53 tokens; received 54",
+        ),
     ],
 )
 def test_keys_that_ask_for_others(path: Path, overrides: list[str], fault: str) -> None:
@@ -66,3 +71,13 @@ def test_what_may_change_midway(path: Path, override: str, kind: str) -> None:
     recipes = [with_files(load_recipe(path, words), path.parent) for words in ([], [override])]
     changes = compare_recipes(*recipes)
     assert {name for name in ("free", "logged", "refused") if getattr(changes, name)} == {kind}
+
+
+def test_a_table_has_one_beginning(path: Path) -> None:
+    (path.parent / "model.weights.h5").touch()
+    vectors, preset = path.parent / "train.tsv", path.parent
+    overrides = [f"model.word_vectors={vectors}", f"model.initialize_encoder_from={preset}"]
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(path, overrides)
+    (fault,) = caught.value.faults
+    assert "model.word_vectors: would replace what model.initialize_encoder_from has put there" in fault

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tf_transformer.errors import TextError
+from tf_transformer.presets import MOST_SPECIAL_TOKENS
 from tf_transformer.text import ClassificationPreprocessor, MarkingNormalizer
 
 MARKERS = ["<e1>", "</e1>"]
@@ -130,3 +131,11 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     manifest.write_text(manifest.read_text().replace('"run": 1,', ""))
     with pytest.raises(TextError, match=r"preprocessor\.json: `labels` must hold the labels of a run"):
         ClassificationPreprocessor.load(tmp_path / "tokenizer")
+
+
+def test_the_most_special_tokens_are_told_apart() -> None:
+    tokens = [f"<{number}>" for number in range(MOST_SPECIAL_TOKENS)]
+    normalizer = MarkingNormalizer(tokens, once=True)
+    assert normalizer.spell(normalizer.normalize_texts([" ".join(tokens)])) == [" ".join(tokens)]
+    with pytest.raises(ValueError, match="must be 1 to 53 different texts"):
+        MarkingNormalizer([*tokens, "<more>"])

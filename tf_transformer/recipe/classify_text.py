@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Strict, Tag
 
+from tf_transformer.presets import MOST_SPECIAL_TOKENS
 from tf_transformer.recipe.base import Recipe, Rule
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
@@ -64,8 +65,7 @@ class ClassifyModel(TextModel):
         Annotated[Pooling, Tag("<one>")] | Annotated[Poolings, Tag("<list>")], Discriminator(one_or_list)
     ] = key(
         "mean",
-        "States to a vector: mean, first, max, attention, marks (those at text.special_tokens), stem (what "
-        "convolutions see, at most); or a list.",
+        "States to a vector: mean, first, max, attention, marks, stem (max over convolutions); or a list.",
         midway="refused",
     )
     pooled_dropout: Rate = key(0.1, "Dropout of that vector.", midway="logged")
@@ -148,6 +148,9 @@ def _marks(text: ClassifyText, model: ClassifyModel) -> Iterator[Fault]:
 
 
 def _special_tokens(text: ClassifyText) -> Iterator[Fault]:
+    if len(text.special_tokens) > MOST_SPECIAL_TOKENS:
+        rule = f"must be at most {MOST_SPECIAL_TOKENS} tokens"
+        yield Fault(("text", "special_tokens"), rule, len(text.special_tokens))
     for place, token in enumerate(text.special_tokens):
         if not token.isprintable() or any(letter.isspace() for letter in token):
             rule = "must have no white space and no control characters"
@@ -160,6 +163,21 @@ def _table(model: ClassifyModel) -> Iterator[Fault]:
     if model.freeze_embeddings and model.word_vectors is None:
         rule = "is for model.word_vectors, and there are none: a table drawn at random would never learn"
         yield Fault(("model", "freeze_embeddings"), rule, True, others=(at("model.word_vectors"),))
+
+
+def _beginnings(model: ClassifyModel) -> Iterator[Fault]:
+    if model.word_vectors is not None and model.initialize_encoder_from is not None:
+        rule = (
+            "would replace what model.initialize_encoder_from has put there: leave one of them out"
+        )
+        others = (at("model.initialize_encoder_from"),)
+        yield Fault(("model", "word_vectors"), rule, str(model.word_vectors), others=others)
+
+
+def _poolings(model: ClassifyModel) -> Iterator[Fault]:
+    for kind in dict.fromkeys(model.poolings):
+        if model.poolings.count(kind) > 1:
+            yield Fault(("model", "pooling"), f"has {kind} twice", model.pooling)
 
 
 def _stem(model: ClassifyModel) -> Iterator[Fault]:
@@ -188,6 +206,8 @@ class ClassifyTextRecipe(Recipe):
         (("text",), _special_tokens),
         (("text", "model"), _marks),
         (("model",), _table),
+        (("model",), _beginnings),
+        (("model",), _poolings),
         (("model",), _stem),
         (("text", "training"), sampling_faults),
         (("data", "model"), _positions),

@@ -12,6 +12,7 @@ from typing import Any, Final
 import tensorflow as tf
 
 from tf_transformer.arguments import list_of_strings
+from tf_transformer.presets import MOST_SPECIAL_TOKENS
 from tf_transformer.text.normalizer import NormalForm, Normalizer
 
 # Control characters that neither Python nor TensorFlow takes for white space.
@@ -19,8 +20,6 @@ _CODES: Final = "".join(
     chr(code) for code in (*range(0x01, 0x09), *range(0x0E, 0x1C), *range(0x80, 0xA0)) if code != 0x85
 )
 _BORDER: Final = "\x1f"
-MOST_SPECIAL_TOKENS: Final = len(_CODES)
-"""How many special tokens there may be."""
 
 
 class MarkingNormalizer(Normalizer):
