@@ -167,9 +167,7 @@ def _table(model: ClassifyModel) -> Iterator[Fault]:
 
 def _beginnings(model: ClassifyModel) -> Iterator[Fault]:
     if model.word_vectors is not None and model.initialize_encoder_from is not None:
-        rule = (
-            "would replace what model.initialize_encoder_from has put there: leave one of them out"
-        )
+        rule = "would replace what model.initialize_encoder_from has put there: leave one of them out"
         others = (at("model.initialize_encoder_from"),)
         yield Fault(("model", "word_vectors"), rule, str(model.word_vectors), others=others)
 
