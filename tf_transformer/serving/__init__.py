@@ -1,0 +1,11 @@
+"""Serving: TensorFlow Serving's REST and gRPC interfaces over the folder of an export.
+
+::
+
+    rest.py, grpc_services.py     the two interfaces
+          answering.py            a request to its answer
+     model_host.py   batching.py  which version answers; requests that run together
+          version.py              a SavedModel and its signatures
+
+What needs the extra ``[serve]`` is imported by ``rest.py``, ``grpc_services.py``, ``metrics.py`` and ``server.py`` alone.
+"""
