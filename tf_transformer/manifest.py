@@ -60,6 +60,7 @@ class Manifest(BaseModel):
     step: int = Field(0, description="Updates behind that checkpoint.")
     recipe_sha256: str = Field("", description="Digest of the resolved recipe.")
     versions: dict[str, str] = Field({}, description="Package versions that wrote the model.")
+    files: dict[str, int] = Field({}, description="Length in bytes of each other file of the version.")
     verification: dict[str, Any] = Field(description="What the clean process compared, and its result.")
 
 
@@ -102,6 +103,27 @@ def read_manifest(folder: Path) -> Manifest:
         raise ExportError(f"{path}: not a manifest of this package: {where}: {fault['msg']}") from None
 
 
+def file_sizes(folder: Path) -> dict[str, int]:
+    """Length in bytes of each file of a version but the manifest, by its path inside the folder."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in paths}
+    sizes.pop(MANIFEST, None)
+    return sizes
+
+
+def check_whole(folder: Path, manifest: Manifest) -> None:
+    """Refuses a version that was copied in part: a file that is cut may still load, and answer wrongly.
+
+    Raises:
+        ExportError: When a file that the manifest names is not there, or has another length.
+    """
+    sizes = file_sizes(folder) if manifest.files else {}
+    for name, size in manifest.files.items():
+        if sizes.get(name) != size:
+            found = f"has {sizes[name]:,} of {size:,} bytes" if name in sizes else "is not there"
+            raise ExportError(f"{folder}: is no whole export: {name} {found}")
+
+
 def next_version(folder: Path) -> int:
     """One more than the highest number that anything in ``folder`` is called by, 1 where there is none."""
     if not folder.is_dir():
@@ -117,10 +139,16 @@ def newest_version(folder: Path) -> Path:
     """
     if _is_model(folder):
         return folder
-    versions = [path for path in folder.glob("*") if _is_number(path.name) and _is_model(path)]
+    versions = version_folders(folder)
     if not versions:
         raise ExportError(f"{folder}: no exported model (a folder with a numbered version) is here")
-    return max(versions, key=lambda path: int(path.name))
+    return versions[max(versions)]
+
+
+def version_folders(folder: Path) -> dict[int, Path]:
+    """The versions in the folder of an export, by their numbers."""
+    found = [path for path in folder.glob("*") if _is_number(path.name) and _is_model(path)]
+    return {int(path.name): path for path in found}
 
 
 def is_export(folder: Path) -> bool:

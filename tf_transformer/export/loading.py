@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer.errors import ExportError
-from tf_transformer.manifest import Manifest, newest_version, read_manifest
+from tf_transformer.manifest import Manifest, check_whole, newest_version, read_manifest
 
 EXAMPLES_AT_ONCE = 64
 _MOST_LETTERS = 300
@@ -99,10 +99,11 @@ def load_export(path: Path) -> ExportedModel:
     """Loads the newest version under an exported folder, or the version that ``path`` is.
 
     Raises:
-        ExportError: When there is none, or TensorFlow cannot load it.
+        ExportError: When there is none, it is not whole, or TensorFlow cannot load it.
     """
     folder = newest_version(path)
     manifest = read_manifest(folder)
+    check_whole(folder, manifest)
     try:
         for module in manifest.python_modules:
             importlib.import_module(module)

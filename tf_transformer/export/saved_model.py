@@ -20,7 +20,7 @@ import tensorflow as tf
 from tf_transformer.errors import ExportError
 from tf_transformer.export.verification import verify
 from tf_transformer.files import sync_folder
-from tf_transformer.manifest import Manifest, export_fault, next_version, write_manifest
+from tf_transformer.manifest import Manifest, export_fault, file_sizes, next_version, write_manifest
 from tf_transformer.tasks.task import Task
 
 
@@ -58,6 +58,7 @@ def export_saved_model(
             **task.manifest_facts(),
             custom_ops=tuple(report.custom_ops),
             python_modules=modules,
+            files=file_sizes(aside),
             verification=report.summary,
             **facts,
         )
