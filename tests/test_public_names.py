@@ -10,6 +10,7 @@ NAMES = [
     "ProjectError",
     "RecipeError",
     "RunError",
+    "ServingError",
     "TextError",
     "__version__",
     "layers",

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tf_transformer import layers, losses, metrics, models, schedules, tasks, text
     from tf_transformer.build import load
-    from tf_transformer.errors import DataError, ExportError, ProjectError, RecipeError, RunError, TextError
+    from tf_transformer.errors import (
+        DataError,
+        ExportError,
+        ProjectError,
+        RecipeError,
+        RunError,
+        ServingError,
+        TextError,
+    )
 
 __version__ = "0.1.0"
 
@@ -19,6 +27,7 @@ __all__ = [
     "ProjectError",
     "RecipeError",
     "RunError",
+    "ServingError",
     "TextError",
     "__version__",
     "layers",

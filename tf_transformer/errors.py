@@ -8,7 +8,8 @@
         ├── DataError     a corpus that cannot be read rightly
         ├── TextError     a tokenizer or vocabulary that cannot be built, read or used
         ├── RunError      a run folder that is missing, incomplete, damaged or of another recipe
-        └── ExportError   an export that cannot be made, loaded or verified
+        ├── ExportError   an export that cannot be made, loaded or verified
+        └── ServingError  a server that cannot be started
 
 People who call the library with wrong arguments get ``ValueError`` or ``TypeError``.
 """
@@ -64,3 +65,7 @@ class RunError(ProjectError):
 
 class ExportError(ProjectError):
     """An export that cannot be made, loaded or verified."""
+
+
+class ServingError(ProjectError):
+    """A server that cannot be started."""

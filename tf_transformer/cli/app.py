@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from tf_transformer.cli import answers, exports, plots, recipes, training
+from tf_transformer.cli import answers, exports, plots, recipes, serving, training
 from tf_transformer.cli.interruption import (
     EXIT_INTERRUPTED,
     EXIT_TERMINATED,
@@ -40,6 +40,7 @@ for _verb in (
     answers.predict,
     training.average,
     exports.export,
+    serving.serve,
     recipes.check,
     recipes.schema,
     recipes.recipe,

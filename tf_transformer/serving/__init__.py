@@ -7,5 +7,5 @@
      model_host.py   batching.py  which version answers; requests that run together
           version.py              a SavedModel and its signatures
 
-What needs the extra ``[serve]`` is imported by ``rest.py``, ``grpc_services.py``, ``metrics.py`` and ``server.py`` alone.
+What the extra ``[serve]`` brings is imported by the files of the upper two lines and ``server.py`` alone.
 """

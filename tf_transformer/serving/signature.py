@@ -50,7 +50,11 @@ class Spec:
         fits = len(self.shape) == array.ndim and all(
             size in (None, given) for size, given in zip(self.shape, array.shape, strict=True)
         )
-        return None if fits else f"input {name} must have shape {shown(self.shape)}. Received: {shown(array.shape)}"
+        return (
+            None
+            if fits
+            else f"input {name} must have shape {shown(self.shape)}. Received: {shown(array.shape)}"
+        )
 
 
 class ServedSignature:
@@ -69,7 +73,9 @@ class ServedSignature:
     def __init__(self, name: str, function: Any) -> None:
         self.name = name
         self.function = function
-        self.inputs = {name: _spec(spec) for name, spec in sorted(function.structured_input_signature[1].items())}
+        self.inputs = {
+            name: _spec(spec) for name, spec in sorted(function.structured_input_signature[1].items())
+        }
         outputs = [_spec(spec) for spec in function.structured_outputs.values()]
         self.outputs = tuple(sorted(function.structured_outputs))
         self.rowed = frozenset(name for name, spec in self.inputs.items() if spec.has_rows)
