@@ -1,5 +1,6 @@
 """TensorFlow Serving's own client stubs, unchanged, against the server."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,8 +65,9 @@ def refused(call: Any, made: Any, **options: Any) -> tuple[Any, str]:
 
 
 def test_predict(prediction: Any) -> None:
-    response = prediction.Predict(request("ab", b"\xff\x00"), timeout=20)
-    assert list(response.outputs) == ["text", "version"] or set(response.outputs) == {"text", "version"}
+    response = prediction.Predict(request("ab", b"a\x00"), timeout=20)
+    assert tf.make_ndarray(response.outputs["text"]).tolist() == [b"ba", b"\x00a"]
+    assert set(response.outputs) == {"text", "version"}
     assert tf.make_ndarray(response.outputs["version"]).tolist() == [3, 3]
     # Fields of their type, where clients without TensorFlow look for values.
     assert list(response.outputs["version"].int_val) == [3, 3]
@@ -181,5 +183,6 @@ def test_a_deadline_is_kept_and_frees_the_queue(server: Running, prediction: Any
     version = server.server.host.current
     until(lambda: version is not None and version.requests == 0)
     assert server.toys.loaded[3].signatures["serving_default"].sizes[-2:] == [1, 1]
-    found = server.send("GET", "/metrics")[1]
-    assert b'code="CANCELLED",interface="grpc",method="predict"' in found
+    found = server.send("GET", "/metrics")[1].decode()
+    # Whether the client or the server sees the end first is open.
+    assert re.search(r'code="(CANCELLED|DEADLINE_EXCEEDED)",interface="grpc",method="predict"', found)

@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,7 +81,11 @@ class ModelServer:
         self.port: int = self._socket.getsockname()[1]
         self.grpc_port = options.grpc_port
         if options.grpc_port:
-            _bound(options.host, options.grpc_port).close()
+            try:
+                _bound(options.host, options.grpc_port).close()
+            except ServingError:
+                self._socket.close()
+                raise
         self._stopping: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -100,7 +104,8 @@ class ModelServer:
     def stop(self) -> None:
         """Ends what was begun, and then the server; from any thread."""
         if self._loop is not None and self._stopping is not None:
-            self._loop.call_soon_threadsafe(self._stopping.set)
+            with suppress(RuntimeError):  # the loop has ended already
+                self._loop.call_soon_threadsafe(self._stopping.set)
 
     @property
     def stopping(self) -> bool:
