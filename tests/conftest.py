@@ -4,7 +4,7 @@ import os
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -82,6 +82,27 @@ def reversal_pairs(reversal: Path) -> list[tuple[str, str]]:
     return [(source, target) for source, target in (row.split("\t") for row in rows)]
 
 
+class Exported(NamedTuple):
+    """What ``export_saved_model`` gave."""
+
+    folder: Path
+    version: Path
+    manifest: Any
+
+
+@pytest.fixture(scope="session")
+def exported(
+    translator: Any, reversal_pairs: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> Exported:
+    """The reversal task, exported."""
+    from tf_transformer.export.saved_model import export_saved_model
+
+    folder = tmp_path_factory.mktemp("export") / "reversal"
+    samples = [source for source, _ in reversal_pairs[:23]]
+    facts = {"checkpoint": "step-00000600", "step": 600, "versions": {"tensorflow": "2"}}
+    return Exported(folder, *export_saved_model(translator, folder, samples=samples, facts=facts))
+
+
 @pytest.fixture
 def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
     """Takes a figure that a test has found; the report of all tests states it at its end."""
@@ -97,7 +118,14 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 # What reads the trained run, its translator or its export.
-SHARING = ("tests/build/", "tests/callbacks/", "tests/export/", "tests/tasks/", "tests/test_learning.py")
+SHARING = (
+    "tests/build/",
+    "tests/callbacks/",
+    "tests/export/",
+    "tests/serving/test_tasks.py",
+    "tests/tasks/",
+    "tests/test_learning.py",
+)
 
 # The longest first: a long file that a worker begins last leaves the other one idle.
 LONG = tuple(f"tests/test_{name}.py" for name in ("trouble", "continuation", "trainer", "readme"))

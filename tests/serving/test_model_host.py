@@ -146,9 +146,7 @@ def test_a_broken_version_is_told_once_and_tried_again_when_it_changes(
     assert hosted.number == 3
 
 
-def test_a_version_whose_graph_fails_is_not_served(
-    hosted: Hosted, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_a_version_whose_graph_fails_is_not_served(hosted: Hosted, tmp_path: Path, monkeypatch: Any) -> None:
     from toy_server import Toy
 
     def fail(self: Toy, text: Any) -> Any:
@@ -205,9 +203,7 @@ def test_what_is_not_there_is_not_found(hosted: Hosted) -> None:
         assert found.value.code is Code.NOT_FOUND
 
 
-def test_a_fault_of_a_look_does_not_end_the_watch(
-    hosted: Hosted, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_a_fault_of_a_look_does_not_end_the_watch(hosted: Hosted, tmp_path: Path, monkeypatch: Any) -> None:
     from toy_server import until
 
     from tf_transformer.serving import model_host

@@ -91,7 +91,9 @@ REFUSED: list[tuple[str, bytes, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "status", "message"), [row[1:] for row in REFUSED], ids=[r[0] for r in REFUSED])
+@pytest.mark.parametrize(
+    ("body", "status", "message"), [row[1:] for row in REFUSED], ids=[r[0] for r in REFUSED]
+)
 def test_what_is_refused(server: Running, body: bytes, status: int, message: str) -> None:
     found, content = server.predict(body)
     assert found == status, content
@@ -201,7 +203,9 @@ def test_requests_together_have_a_bound_of_memory() -> None:
     held = HeldBytes(7)
     with held.holding() as first:
         first.add(5)
-        with pytest.raises(Fault, match=r"requests of 5 bytes are being answered, at most 7 may\. Try") as found:
+        with pytest.raises(
+            Fault, match=r"requests of 5 bytes are being answered, at most 7 may\. Try"
+        ) as found:
             with held.holding() as second:
                 second.add(3)
         assert found.value.http_status == 429

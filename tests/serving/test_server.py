@@ -168,7 +168,9 @@ def test_a_port_that_is_taken_is_told_before_anything_is_loaded(tmp_path: Path) 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         for options in (ServerOptions(port=port), ServerOptions(port=0, grpc_port=port)):
-            with pytest.raises(ServingError, match=f"127.0.0.1:{port} cannot be listened on: Address already"):
+            with pytest.raises(
+                ServingError, match=f"127.0.0.1:{port} cannot be listened on: Address already"
+            ):
                 ModelServer("toy", tmp_path, Toys().load, options, print)
     with pytest.raises(ServingError, match=r"nowhere\.invalid:8501 cannot be listened on"):
         ModelServer("toy", tmp_path, Toys().load, ServerOptions(host="nowhere.invalid"), print)

@@ -39,7 +39,11 @@ def to_array(proto: Any, spec: Spec, name: str) -> np.ndarray[Any, Any]:
         sizes = [dim.size for dim in proto.tensor_shape.dim]
         size = int(np.prod(sizes, dtype=object))
         # A few bytes can name a shape of any size, which their last value fills.
-        if proto.tensor_shape.unknown_rank or min(sizes, default=0) < 0 or size > max(proto.ByteSize(), _MOST_FILLED):
+        if (
+            proto.tensor_shape.unknown_rank
+            or min(sizes, default=0) < 0
+            or size > max(proto.ByteSize(), _MOST_FILLED)
+        ):
             raise ValueError(f"its shape is of {size:,} values, and it has {proto.ByteSize():,} bytes")
         array: np.ndarray[Any, Any] = tf.make_ndarray(proto)
         return array.astype(spec.array_type, copy=False)
