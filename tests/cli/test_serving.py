@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,26 +79,33 @@ def test_a_fault_is_a_line_in_the_log(capsys: pytest.CaptureFixture[str]) -> Non
     assert "Traceback" in serving._Lines(True).format(record)
 
 
-def test_a_process_serves_until_it_is_told_to_stop(shouting: Path) -> None:
-    words = ["serve", str(shouting), "--port", "0", "--grpc-port", "0"]
-    process = subprocess.Popen(
+@contextmanager
+def process(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process of its own, which ends with the block."""
+    started = subprocess.Popen(
         [sys.executable, "-m", "tf_transformer", *words],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
+        # What a library that tests import has set there for itself is no wish of a user.
+        env={name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"},
     )
-    assert process.stderr is not None
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if line.startswith("gRPC at "):
-            break
-    assert len(lines) == 3, lines  # none of TensorFlow's own
-    (address,) = re.findall(r"http://127\.0\.0\.1:\d+/v1/models/shouting", lines[1])
-    body = json.dumps({"instances": ["ab"]}).encode()
-    with urllib.request.urlopen(f"{address}:predict", body, timeout=30) as response:
-        assert json.loads(response.read()) == {"predictions": ["AB"]}
-    process.send_signal(signal.SIGTERM)
-    out, rest = process.communicate(timeout=60)
-    assert (process.returncode, out, rest) == (0, "", "stopping: what was begun is ended\nstopped\n")
+    with started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+def test_a_process_serves_until_it_is_told_to_stop(shouting: Path) -> None:
+    with process("serve", str(shouting), "--port", "0", "--grpc-port", "0") as server:
+        assert server.stderr is not None
+        lines = [server.stderr.readline() for _ in range(3)]
+        found = re.fullmatch(r"(http://127\.0\.0\.1:\d+/v1/models/shouting)\n", lines[1])
+        assert found, lines  # and none of TensorFlow's own
+        body = json.dumps({"instances": ["ab"]}).encode()
+        with urllib.request.urlopen(f"{found[1]}:predict", body, timeout=30) as response:
+            assert json.loads(response.read()) == {"predictions": ["AB"]}
+        server.send_signal(signal.SIGTERM)
+        out, rest = server.communicate(timeout=60)
+    assert (server.returncode, out, rest) == (0, "", "stopping: what was begun is ended\nstopped\n")

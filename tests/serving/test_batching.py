@@ -109,7 +109,7 @@ def test_one_that_fails_fails_alone(batcher: Batcher, gate: Gate, toy: Toy) -> N
         batcher.submit([task])
     gate.open()
     assert (words_of(good), words_of(other)) == (["doog"], ["rehto"])
-    with pytest.raises(Fault, match="^poison is no word$") as found:
+    with pytest.raises(Fault, match=r"^poison is no word$") as found:
         bad.future.result(20)
     assert found.value.code is Code.INVALID_ARGUMENT
     with pytest.raises(Fault, match="cannot be run: nobody knows") as found:

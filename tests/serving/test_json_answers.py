@@ -38,7 +38,7 @@ def test_columns() -> None:
     ],
 )
 def test_results_without_common_rows_are_no_rows(answer: Any) -> None:
-    with pytest.raises(Fault, match="not equally many rows; ask for them by 'inputs'. They are a "):
+    with pytest.raises(Fault, match=r"not equally many rows; ask for them by 'inputs'\. They are a "):
         in_rows(answer)
 
 

@@ -201,12 +201,10 @@ def test_requests_together_have_a_bound_of_memory() -> None:
     from tf_transformer.serving.held_bytes import HeldBytes
 
     held = HeldBytes(7)
+    full = r"requests of 5 bytes are being answered, at most 7 may\. Try again"
     with held.holding() as first:
         first.add(5)
-        with pytest.raises(
-            Fault, match=r"requests of 5 bytes are being answered, at most 7 may\. Try"
-        ) as found:
-            with held.holding() as second:
-                second.add(3)
+        with pytest.raises(Fault, match=full) as found, held.holding() as second:
+            second.add(3)
         assert found.value.http_status == 429
     assert held.count == 0

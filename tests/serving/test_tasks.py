@@ -40,9 +40,11 @@ def write_export(task: Any, folder: Path) -> Path:
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[Running, Any]]:
     """A server, and TensorFlow Serving's own stub of it."""
-    with running(folder, name="model", load=load_export) as server:
-        with grpc.insecure_channel(server.grpc_address) as channel:
-            yield server, prediction_service_pb2_grpc.PredictionServiceStub(channel)
+    with (
+        running(folder, name="model", load=load_export) as server,
+        grpc.insecure_channel(server.grpc_address) as channel,
+    ):
+        yield server, prediction_service_pb2_grpc.PredictionServiceStub(channel)
 
 
 def by_rest(server: Running, instances: Sequence[Any], signature: str = "serving_default") -> Any:
