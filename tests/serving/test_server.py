@@ -6,6 +6,7 @@ import shutil
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,17 @@ def test_versions_change_under_load_and_no_request_is_lost(tmp_path: Path) -> No
         until(lambda: "version 2 is unloaded" in server.said)
         rows = [size for toy in toys.loaded.values() for size in toy.signatures["serving_default"].sizes]
         assert max(rows) > 3  # requests did run together
+
+
+def test_a_version_that_is_unloaded_is_held_by_nobody(tmp_path: Path) -> None:
+    write_version(tmp_path, 1)
+    with running(tmp_path) as server:
+        assert server.predict({"instances": ["ab"]})[0] == 200
+        old = weakref.ref(server.server.host.find("toy", None))
+        function = weakref.ref(server.server.host.find("toy", None).signatures["serving_default"])
+        write_version(tmp_path, 2)
+        until(lambda: old() is None and function() is None)
+        assert server.said[-1] == "version 1 is unloaded"
 
 
 def kill_some(server: Running) -> None:

@@ -121,9 +121,7 @@ def serve(
         body=body * _MEGABYTE,
         poll=poll,
         grace=grace,
-        batch=BatchOptions(
-            rows=batch, wait=batch_wait / 1000, queue=max(queue, batch), threads=batch_threads
-        ),
+        batch=BatchOptions(rows=batch, wait=batch_wait / 1000, queue=queue, threads=batch_threads),
     )
     ModelServer(name or name_of(folder), folder, load_export, options, teller(quiet)).run()
 

@@ -7,6 +7,6 @@
      model_host.py   batching.py  which version answers; requests that run together
           version.py              a SavedModel and its signatures
 
-A request is read by ``json_tensors.py`` or ``tensor_protos.py``. ``server.py`` joins all, and ``cli/serving.py`` gives it
-what loads a version. The extra ``[serve]`` is needed for the interfaces, ``metrics.py`` and ``server.py`` alone.
+Requests are read by ``json_tensors.py`` and ``tensor_protos.py``. ``server.py`` joins all, and ``cli/serving.py``
+gives it what loads a version. Only the interfaces, ``metrics.py`` and ``server.py`` need the extra ``[serve]``.
 """

@@ -141,10 +141,17 @@ class Batcher:
                 del self._waiting[kind]
 
     def _work(self) -> None:
-        while batch := self._next():
+        while self._run_next():
+            pass
+
+    def _run_next(self) -> bool:
+        """Runs a batch; false when there will be none. What it has run it does not hold while it waits."""
+        batch = self._next()
+        if batch:
             started, rows = time.perf_counter(), sum(task.rows for task in batch)
             run_together(batch)
             self._ran(rows, time.perf_counter() - started)
+        return bool(batch)
 
     def _next(self) -> list[Task]:
         """Waits for tasks to run together; none when the queue is closed and empty."""

@@ -23,6 +23,7 @@ from tf_transformer.serving.model_host import ModelHost
 from tf_transformer.serving.rest import Rest
 from tf_transformer.serving.version import Load
 
+_IDLE = 75  # longer than clients keep a connection that they do not use: they should be the ones to close it
 _TOGETHER = 16
 _LEAST_TOGETHER = 256 << 20
 
@@ -147,6 +148,7 @@ class ModelServer:
             lifespan="off",
             ws="none",
             server_header=False,
+            timeout_keep_alive=_IDLE,
             timeout_graceful_shutdown=max(1, round(self.options.grace)),
         )
         return _Server(config)
