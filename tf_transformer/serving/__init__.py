@@ -7,6 +7,7 @@
      model_host.py   batching.py  which version answers; requests that run together
           version.py              a SavedModel and its signatures
 
-Requests are read by ``json_tensors.py`` and ``tensor_protos.py``. ``server.py`` joins all, and ``cli/serving.py``
-gives it what loads a version. Only the interfaces, ``metrics.py`` and ``server.py`` need the extra ``[serve]``.
+Requests are read by ``json_tensors.py`` and ``tensor_protos.py``. ``server.py`` joins all, and
+``cli/serving.py`` gives it what loads a version. Only the interfaces, ``metrics.py`` and ``server.py`` need the
+extra ``[serve]``.
 """
