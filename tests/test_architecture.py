@@ -309,6 +309,7 @@ def test_the_wheel_holds_the_package_alone() -> None:
     packages = set(find_packages(str(ROOT), include=include))
     folders = {path.parent.relative_to(ROOT).as_posix().replace("/", ".") for path in PACKAGE.rglob("*.py")}
     assert packages == folders
-    assert settings["options.package_data"]["tf_transformer"].split() == ["py.typed"]
+    assert settings["options.package_data"]["tf_transformer"].split() == ["py.typed", "serving/page/*"]
     others = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*") if path.is_file()}
-    assert {name for name in others if not name.endswith((".py", ".pyc"))} == {"py.typed"}
+    page = {f"serving/page/{name}" for name in ("index.html", "page.css", "page.js")}
+    assert {name for name in others if not name.endswith((".py", ".pyc"))} == {"py.typed"} | page

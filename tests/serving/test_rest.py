@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import socket
 import zlib
 from collections.abc import Iterator
@@ -144,6 +145,31 @@ def test_what_is_told_of_the_model(server: Running) -> None:
     assert found["model_spec"] == {"name": "toy", "version": "3", "signature_name": ""}
     signatures = found["metadata"]["signature_def"]["signature_def"]
     assert signatures["serving_default"]["method_name"] == "tensorflow/serving/predict"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "content"),
+    [
+        ("/", "text/html; charset=utf-8", b"<!doctype html>"),
+        ("/page/page.css", "text/css; charset=utf-8", b":root"),
+        ("/page/page.js", "text/javascript; charset=utf-8", b"// The page"),
+    ],
+)
+def test_the_page_asks_no_other_host(server: Running, path: str, kind: str, content: bytes) -> None:
+    connection = server.connect()
+    connection.request("GET", path)
+    response = connection.getresponse()
+    found = response.read()
+    connection.close()
+    assert (response.status, response.headers["content-type"]) == (200, kind)
+    assert found.startswith(content) and not re.search(rb"""["'(`](https?:)?//""", found)
+    assert response.headers["content-security-policy"].startswith("default-src 'self'")
+
+
+def test_what_the_page_is_told(server: Running) -> None:
+    status, found = server.send("GET", "/page/model.json")
+    assert (status, found["name"], found["version"], found["task"]) == (200, "toy", 3, "translate")
+    assert found["signatures"]["twice"] == ["text", "times"]
 
 
 def test_health_and_metrics(server: Running) -> None:

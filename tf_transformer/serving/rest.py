@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST interface, with health and metrics, as an ASGI application."""
+"""TensorFlow Serving's REST interface, with health, metrics and a page, as an ASGI application."""
 
 import asyncio
 import logging
@@ -19,6 +19,7 @@ from tf_transformer.serving.bodies import Bodies
 from tf_transformer.serving.descriptions import as_json, metadata_message, status_message
 from tf_transformer.serving.fault import Code, Fault, invalid
 from tf_transformer.serving.metrics import Metrics
+from tf_transformer.serving.page_routes import page_routes
 from tf_transformer.serving.signature import Arrays, ServedSignature
 from tf_transformer.serving.version import ServedVersion
 
@@ -57,6 +58,7 @@ class Rest:
         methods = ["GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"]
         return Starlette(
             routes=[
+                *page_routes(self.answering.host),
                 Route("/healthz", self.health),
                 Route("/readyz", self.ready),
                 Route("/metrics", self.metrics),
