@@ -10,6 +10,7 @@ import pytest
 
 from tf_transformer.errors import ExportError
 from tf_transformer.export.loading import ExportedModel, load_export
+from tf_transformer.manifest import write_manifest
 from tf_transformer.tasks.exported import ExportedTranslator
 from tf_transformer.text import Normalizer
 
@@ -64,8 +65,15 @@ def test_what_is_no_export_says_so(tmp_path: Path) -> None:
         load_export(tmp_path)
 
 
-def damaged(exported: Any, tmp_path: Path, name: str, content: bytes | None) -> Path:
+def without_sizes(exported: Any, folder: Path) -> None:
+    """Writes a manifest that does not say how long the other files are, as those of the first exports."""
+    write_manifest(folder, exported.manifest.model_copy(update={"files": {}}))
+
+
+def damaged(exported: Any, tmp_path: Path, name: str, content: bytes | None, sizes: bool = False) -> Path:
     folder = shutil.copytree(exported.version, tmp_path / "1")
+    if not sizes:
+        without_sizes(exported, folder)
     if content is None:
         (folder / name).unlink()
     else:
@@ -116,6 +124,21 @@ def test_a_file_that_is_cut_is_one_line(exported: Any, tmp_path: Path, name: str
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("variables/variables.index", None, "variables/variables.index is not there"),
+        ("fingerprint.pb", b"7 bytes", r"fingerprint.pb has 7 of \d+ bytes"),
+    ],
+)
+def test_a_version_that_was_copied_in_part_is_told(
+    exported: Any, tmp_path: Path, name: str, content: bytes | None, message: str
+) -> None:
+    folder = damaged(exported, tmp_path, name, content, sizes=True)
+    with pytest.raises(ExportError, match=f"{tmp_path}/1: is no whole export: {message}"):
+        load_export(folder)
+
+
 def test_a_model_of_somebody_else_is_told(exported: Any, tmp_path: Path) -> None:
     import tensorflow as tf
 
@@ -127,10 +150,10 @@ def test_a_model_of_somebody_else_is_told(exported: Any, tmp_path: Path) -> None
     other = Other()
     signatures = {"serving_default": other.__call__}
     tf.saved_model.save(other, str(tmp_path / "1"), signatures=signatures)
-    shutil.copy(exported.version / "manifest.json", tmp_path / "1")
+    without_sizes(exported, tmp_path / "1")
     with pytest.raises(ExportError, match="has no signature n_best, which its manifest names"):
         load_export(tmp_path)
     tf.saved_model.save(other, str(tmp_path / "2"), signatures={**signatures, "n_best": other.__call__})
-    shutil.copy(exported.version / "manifest.json", tmp_path / "2")
+    without_sizes(exported, tmp_path / "2")
     with pytest.raises(ExportError, match=r"2: serving_default cannot be run \('text'\)"):
         ExportedTranslator(load_export(tmp_path).rows, Normalizer()).translate(["a"])
