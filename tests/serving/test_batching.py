@@ -73,6 +73,21 @@ def test_what_waits_runs_together_and_each_gets_its_own(batcher: Batcher, gate: 
     assert batcher.rows == 0
 
 
+def test_the_oldest_goes_with_those_of_its_length(batcher: Batcher, gate: Gate, toy: Toy) -> None:
+    function = toy.signatures["serving_default"]
+    signature = ServedSignature("serving_default", function)
+    hold(batcher, gate, signature)
+    order: list[str] = []
+    for word in ("aaaa", "bb", "cccccccc", "dddd", "ee", "fff", "ggggg", "hhhhhh"):
+        task = ask(signature, word)
+        task.future.add_done_callback(lambda found, word=word: order.append(word))
+        batcher.submit([task])
+    gate.open()
+    until(lambda: len(order) == 8)
+    assert sorted(order[:5]) == ["aaaa", "bb", "dddd", "fff", "ggggg"]
+    assert function.sizes == [1, 5, 3]
+
+
 def test_options_without_rows_are_never_mixed(batcher: Batcher, gate: Gate, toy: Toy) -> None:
     scaled = toy.signatures["scaled"]
     signature = ServedSignature("scaled", scaled)

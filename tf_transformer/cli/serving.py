@@ -53,7 +53,7 @@ def serve(
     grpc: Annotated[bool, typer.Option("--grpc/--no-grpc", help="Whether gRPC is offered.")] = True,
     batch: Annotated[
         int, typer.Option(callback=bounded(1, 10**4), metavar="N", help="Most rows that run together.")
-    ] = 64,
+    ] = 32,
     batch_wait: Annotated[
         float,
         typer.Option(

@@ -6,8 +6,7 @@ with the load, and a request that comes alone waits for ``wait`` seconds at most
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +29,7 @@ class BatchOptions:
         threads: Batches that run at the same time.
     """
 
-    rows: int = 64
+    rows: int = 32
     wait: float = 0.002
     queue: int = 1024
     threads: int = 1
@@ -45,6 +44,11 @@ class Task:
         inputs: Its arguments.
         rows: How many rows they have.
         deadline: Time of ``time.monotonic`` after which nobody wants the answer.
+
+    Attributes:
+        arrived: When it was submitted.
+        size: Bytes of its longest text.
+        future: Its answer.
     """
 
     signature: ServedSignature
@@ -53,6 +57,9 @@ class Task:
     deadline: float
     arrived: float = 0.0
     future: "Future[Answer]" = field(default_factory=Future)
+
+    def __post_init__(self) -> None:
+        self.size = max((len(text) for array in self.inputs.values() for text in _texts(array)), default=0)
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -83,7 +90,7 @@ class Batcher:
     def __init__(self, options: BatchOptions, ran: Callable[[int, float], None] = lambda *_: None) -> None:
         self.options = options
         self._ran = ran
-        self._waiting: dict[tuple[Any, ...], deque[Task]] = {}
+        self._waiting: dict[tuple[Any, ...], list[Task]] = {}
         self._rows = 0
         self._closed = False
         self._changed = threading.Condition()
@@ -118,7 +125,7 @@ class Batcher:
                 )
             for task in tasks:
                 task.arrived = now
-                self._waiting.setdefault(task.kind, deque()).append(task)
+                self._waiting.setdefault(task.kind, []).append(task)
             self._rows += rows
             self._changed.notify(len(tasks))
 
@@ -133,7 +140,7 @@ class Batcher:
     def _sweep(self, now: float) -> None:
         """Makes room: drops tasks whose answers nobody waits for."""
         for kind, tasks in list(self._waiting.items()):
-            kept = deque(task for task in tasks if not task.unwanted(now))
+            kept = [task for task in tasks if not task.unwanted(now)]
             self._rows -= sum(task.rows for task in tasks) - sum(task.rows for task in kept)
             if kept:
                 self._waiting[kind] = kept
@@ -180,16 +187,24 @@ class Batcher:
         return ready, wait
 
     def _take(self, kind: tuple[Any, ...]) -> list[Task]:
-        """The first tasks of a kind that fit into a batch, and are still wanted."""
+        """The oldest task of a kind and those most like it in size, as many as fit into a batch.
+
+        A batch takes as long as its longest row; and since the oldest always goes, none waits for ever.
+        """
         batch: list[Task] = []
-        tasks, rows, now = self._waiting[kind], 0, time.monotonic()
-        while tasks and (not batch or rows + tasks[0].rows <= self.options.rows):
-            task = tasks.popleft()
+        oldest, rows, now = self._waiting[kind][0], 0, time.monotonic()
+        kept = []
+        for task in sorted(self._waiting[kind], key=lambda task: abs(task.size - oldest.size)):
+            if task is not oldest and rows + task.rows > self.options.rows:
+                kept.append(task)
+                continue
             self._rows -= task.rows
             if not task.unwanted(now) and task.future.set_running_or_notify_cancel():
                 batch.append(task)
                 rows += task.rows
-        if not tasks:
+        if kept:
+            self._waiting[kind] = sorted(kept, key=lambda task: task.arrived)
+        else:
             del self._waiting[kind]
         return batch
 
@@ -210,6 +225,10 @@ def run_together(batch: Sequence[Task]) -> None:
         return
     for task, part in zip(batch, parts, strict=True):
         task.future.set_result(part)
+
+
+def _texts(array: Any) -> Iterable[bytes]:
+    return array.ravel() if array.dtype == object else ()
 
 
 def _parted(found: Answer, sizes: Sequence[int]) -> Iterator[Answer]:
