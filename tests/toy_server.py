@@ -188,7 +188,8 @@ class Running:
 def running(folder: Path, toys: Toys | None = None, name: str = "toy", **options: Any) -> Iterator[Running]:
     """Serves a folder while the block runs."""
     found, said = toys or Toys(), []
-    batch, load = BatchOptions(**options.pop("batch", {})), options.pop("load", found.load)
+    batch = BatchOptions(**{"threads": 1, **options.pop("batch", {})})
+    load = options.pop("load", found.load)
     settings = ServerOptions(**{"port": 0, "grpc_port": 0, "poll": 0.05, "grace": 5, **options}, batch=batch)
     server = ModelServer(name, folder, load, settings, said.append)
     running = Running(server, found, said)

@@ -143,8 +143,8 @@ def main() -> None:
     finally:
         server.terminate()
         code = server.wait()
-    middle = len(memory) // 2
-    halves = statistics.mean(memory[:middle]), statistics.mean(memory[middle:])
+    part = max(1, len(memory) // 4)
+    quarters = [statistics.mean(memory[start : start + part]) for start in range(0, 4 * part, part)]
     times = sorted(load.seconds)
     figures = {
         "seconds until it answers": round(first, 1),
@@ -160,7 +160,7 @@ def main() -> None:
         "p99 ms": round(1000 * times[int(len(times) * 0.99)]),
         "wrong": len(load.wrong),
         "first wrong": load.wrong[:3],
-        "memory MB, halves": [round(half) for half in halves],
+        "memory MB, quarters": [round(quarter) for quarter in quarters],
         "exit code": code,
     }
     print(json.dumps(figures, ensure_ascii=False, indent=1))

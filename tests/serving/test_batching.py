@@ -30,7 +30,7 @@ def toy(gate: Gate) -> Toy:
 
 @pytest.fixture
 def batcher(gate: Gate) -> Iterator[Batcher]:
-    made = Batcher(BatchOptions(rows=5, wait=0, queue=11))
+    made = Batcher(BatchOptions(rows=5, wait=0, queue=11, threads=1))
     yield made
     gate.open()
     made.close()
@@ -172,7 +172,7 @@ def test_a_late_one_is_not_run(batcher: Batcher, gate: Gate, toy: Toy) -> None:
 
 
 def test_closing_answers_what_waits_and_takes_no_more(gate: Gate, toy: Toy) -> None:
-    batcher = Batcher(BatchOptions(rows=3, wait=60, queue=11))
+    batcher = Batcher(BatchOptions(rows=3, wait=60, queue=11, threads=1))
     signature = ServedSignature("serving_default", toy.signatures["serving_default"])
     tasks = [ask(signature, "ab"), ask(signature, "cd")]
     batcher.submit(tasks)
@@ -183,7 +183,7 @@ def test_closing_answers_what_waits_and_takes_no_more(gate: Gate, toy: Toy) -> N
 
 
 def test_a_request_waits_for_others_and_a_full_batch_does_not(gate: Gate, toy: Toy) -> None:
-    batcher = Batcher(BatchOptions(rows=2, wait=60, queue=11))
+    batcher = Batcher(BatchOptions(rows=2, wait=60, queue=11, threads=1))
     function = toy.signatures["serving_default"]
     signature = ServedSignature("serving_default", function)
     first, second = ask(signature, "ab"), ask(signature, "cd")

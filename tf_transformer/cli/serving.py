@@ -64,7 +64,7 @@ def serve(
     ] = 2.0,
     batch_threads: Annotated[
         int, typer.Option(callback=bounded(1, 64), metavar="N", help="Batches that run at the same time.")
-    ] = 1,
+    ] = 2,
     queue: Annotated[
         int,
         typer.Option(

@@ -32,7 +32,7 @@ class BatchOptions:
     rows: int = 32
     wait: float = 0.002
     queue: int = 1024
-    threads: int = 1
+    threads: int = 2
 
 
 @dataclass(eq=False)
