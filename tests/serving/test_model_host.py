@@ -14,8 +14,6 @@ from tf_transformer.manifest import read_manifest, write_manifest
 from tf_transformer.serving.fault import Code, Fault
 from tf_transformer.serving.model_host import ModelHost, Phase
 
-NEVER = 3600.0
-
 
 class Hosted:
     """A host of toys, and what it has said."""
@@ -184,13 +182,16 @@ def test_a_version_that_is_taken_away_goes_back_to_the_one_before(hosted: Hosted
     assert hosted.number == 1  # the last one serves on
 
 
-def test_what_is_remembered_of_versions_is_bounded(hosted: Hosted, tmp_path: Path) -> None:
-    for number in range(2, 23):
+def test_what_is_remembered_of_versions_is_bounded(
+    hosted: Hosted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tf_transformer.serving.model_host._REMEMBERED", 2)
+    for number in range(2, 7):
         write_version(tmp_path, number)
         hosted.host.look()
         shutil.rmtree(tmp_path / str(number - 1))
     hosted.host.look()
-    assert list(hosted.phases()) == list(range(22, 13, -1))
+    assert list(hosted.phases()) == [6, 5, 4]
 
 
 def test_what_is_not_there_is_not_found(hosted: Hosted) -> None:

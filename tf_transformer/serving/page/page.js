@@ -20,7 +20,9 @@ function tell(text, isFault = false) {
 }
 
 function table(caption, heads, rows) {
-  const head = make("tr", "", ...heads.map((text) => Object.assign(make("th", "", text), { scope: "col" })));
+  const kinds = ["", "number", ""];
+  const cells = heads.map((text, place) => Object.assign(make("th", kinds[place], text), { scope: "col" }));
+  const head = make("tr", "", ...cells);
   const found = make("table", "", make("thead", "", head), make("tbody", "", ...rows));
   found.setAttribute("aria-label", caption);
   return found;
