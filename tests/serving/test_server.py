@@ -1,6 +1,7 @@
 """A server under load: nothing lost, nothing swapped, whatever clients and versions do meanwhile."""
 
 import contextlib
+import http.client
 import random
 import shutil
 import socket
@@ -167,6 +168,26 @@ def test_a_stop_ends_what_was_begun_and_takes_no_more(tmp_path: Path) -> None:
         server.thread.join(20)
         assert server.said[-2:] == ["stopping: what was begun is ended", "stopped"]
         kept.close()
+
+
+def test_a_stop_does_not_wait_for_ever(tmp_path: Path) -> None:
+    write_version(tmp_path, 1)
+    with running(tmp_path, grace=1) as server:
+        server.toys.gate.shut()
+        asking, answers = later(lambda: lost(server))
+        assert server.toys.gate.reached.wait(20)
+        server.server.stop()
+        server.thread.join(15)
+        assert not server.thread.is_alive()
+        asking.join(20)
+        assert answers == [True]
+
+
+def lost(server: Running) -> bool:
+    """Whether a request gets no good answer."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return server.predict({"instances": ["ab"]}) == (500, b"Internal Server Error")
+    return True
 
 
 def refuses(server: Running) -> bool:

@@ -129,13 +129,18 @@ class Batcher:
             self._rows += rows
             self._changed.notify(len(tasks))
 
-    def close(self) -> None:
-        """Takes no more, answers what waits, and ends the threads."""
+    def close(self, seconds: float | None = None) -> None:
+        """Takes no more, answers what waits, and ends the threads.
+
+        Args:
+            seconds: After which a batch that still runs is left to end with the process; None for never.
+        """
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        end = None if seconds is None else time.monotonic() + seconds
         for thread in self._threads:
-            thread.join()
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
 
     def _sweep(self, now: float) -> None:
         """Makes room: drops tasks whose answers nobody waits for."""

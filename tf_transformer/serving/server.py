@@ -136,7 +136,7 @@ class ModelServer:
             http.should_exit = True
             await asyncio.gather(serving, *([] if rpc is None else [rpc.stop(self.options.grace)]))
         await asyncio.to_thread(self.host.close)
-        await asyncio.to_thread(batcher.close)
+        await asyncio.to_thread(batcher.close, self.options.grace)
         self.say("stopped")
 
     def _http(self, answering: Answering, held: HeldBytes) -> uvicorn.Server:
