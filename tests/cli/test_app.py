@@ -15,7 +15,7 @@ from tf_transformer.cli import main
 from tf_transformer.errors import DataError
 from tf_transformer.recipe import RECIPES
 
-VERBS = ("train", "evaluate", "predict", "average", "export", "check", "schema", "recipe", "inspect")
+VERBS = ("train", "evaluate", "predict", "average", "export", "serve", "check", "schema", "recipe", "inspect")
 PLOTS = ("lr-range", "confusion", "rollout")
 PROGRAM = Path(sys.executable).with_name("tf-transformer")
 
