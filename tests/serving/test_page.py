@@ -35,6 +35,10 @@ def hypotheses(text: Any) -> Any:
     return {"text": tf.constant(pairs, tf.string), "score": tf.constant([[-0.25, -1.5]] * len(pairs))}
 
 
+def with_tag(text: Any, tag: Any) -> Any:
+    return hypotheses(text=tf.strings.join([tag, text], ":"))
+
+
 def labels(image: Any) -> Any:
     count = int(tf.size(image))
     return {
@@ -44,12 +48,15 @@ def labels(image: Any) -> Any:
     }
 
 
-def loaded(task: str) -> Any:
+def loaded(task: str, has_tag: bool = False) -> Any:
     outputs = {"label": TEXT, "labels": TEXTS, "probabilities": FLOATS}
     signatures = {
         "translate": {"n_best": Function({"text": TEXT}, {"text": TEXTS, "score": FLOATS}, hypotheses)},
         "classify_images": {"serving_default": Function({"image": TEXT}, outputs, labels)},
     }
+    if has_tag:
+        inputs = {"text": TEXT, "tag": TEXT}
+        signatures["translate"]["n_best"] = Function(inputs, {"text": TEXTS, "score": FLOATS}, with_tag)
     form = {"height": 2, "width": 2, "channels": 1} if task == "classify_images" else {}
     manifest = Manifest(task=task, signatures=(), image_form=form, verification={})
     return SimpleNamespace(manifest=manifest, signatures=signatures[task])
@@ -58,7 +65,7 @@ def loaded(task: str) -> Any:
 @pytest.fixture
 def page(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     write_version(tmp_path, 1)
-    with running(tmp_path, load=lambda _: loaded(request.param)) as server:
+    with running(tmp_path, load=lambda _: loaded(*request.param)) as server:
         found = browser.new_page()
         faults: list[str] = []
         found.on("pageerror", lambda error: faults.append(str(error)))
@@ -75,7 +82,7 @@ def rows(page: Any) -> list[list[str]]:
     return [row.locator("td").all_inner_texts() for row in page.locator("#answer tbody tr").all()]
 
 
-@pytest.mark.parametrize("page", ["translate"], indirect=True)
+@pytest.mark.parametrize("page", [("translate",)], indirect=True)
 def test_a_text_is_answered_by_keyboard_alone(page: Any) -> None:
     assert page.title() == "toy"
     page.keyboard.type("good")  # the field has the focus
@@ -89,7 +96,7 @@ def test_a_text_is_answered_by_keyboard_alone(page: Any) -> None:
     page.get_by_role("cell", name="OTHER", exact=True).wait_for()
 
 
-@pytest.mark.parametrize("page", ["classify_images"], indirect=True)
+@pytest.mark.parametrize("page", [("classify_images",)], indirect=True)
 def test_a_picture_gets_bars(page: Any, tmp_path: Path) -> None:
     assert not page.get_by_label("Text").is_visible()
     page.get_by_role("button", name="Answer").click()
@@ -102,10 +109,18 @@ def test_a_picture_gets_bars(page: Any, tmp_path: Path) -> None:
     assert widths == ["75%", "25%"]
 
 
-@pytest.mark.parametrize("page", ["translate"], indirect=True)
+@pytest.mark.parametrize("page", [("translate",)], indirect=True)
 def test_a_fault_is_told(page: Any) -> None:
     page.route("**/*:predict", lambda route: route.fulfill(status=503, json={"error": "the queue is full"}))
     page.keyboard.type("good")
     page.keyboard.press("Control+Enter")
     page.locator("#state.fault", has_text="the queue is full").wait_for()
     assert page.get_by_role("button", name="Answer").get_attribute("aria-disabled") is None
+
+
+@pytest.mark.parametrize("page", [("translate", True)], indirect=True)
+def test_a_tag_is_asked_where_there_is_one(page: Any) -> None:
+    page.get_by_label("Text").fill("good")
+    page.get_by_label("Tag").fill("de")
+    page.get_by_role("button", name="Answer").click()
+    assert rows(page)[0] == ["DE:GOOD", "-0.2500"]

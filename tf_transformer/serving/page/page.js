@@ -4,7 +4,8 @@ const find = (id) => document.getElementById(id);
 const model = await (await fetch("page/model.json")).json();
 const isPicture = model.task === "classify_images";
 const isSampled = "sample" in model.signatures;
-const hasList = "n_best" in model.signatures;
+const asked = isSampled ? "sample" : "n_best" in model.signatures ? "n_best" : "serving_default";
+const hasTag = model.signatures[asked].includes("tag");
 
 // An element with its class and content; text is never read as HTML.
 function make(tag, name, ...content) {
@@ -71,9 +72,10 @@ async function request() {
     return { instances: [await pictureOf(file)] };
   }
   const text = find("text").value;
-  if (!isSampled) return { signature_name: hasList ? "n_best" : "serving_default", instances: [text] };
-  const options = ["seed", "temperature", "top_k", "top_p"].map((name) => [name, find(name).valueAsNumber]);
-  return { signature_name: "sample", instances: [{ text, ...Object.fromEntries(options) }] };
+  const names = isSampled ? ["seed", "temperature", "top_k", "top_p"] : [];
+  const options = names.map((name) => [name, find(name).valueAsNumber]);
+  if (hasTag) options.push(["tag", find("tag").value]);
+  return { signature_name: asked, instances: [{ text, ...Object.fromEntries(options) }] };
 }
 
 async function answer() {
@@ -111,6 +113,7 @@ document.title = find("name").textContent = model.name;
 find("facts").textContent = `${model.task.replaceAll("_", " ")}, version ${model.version}`;
 for (const id of ["text", "text-label", "hint"]) find(id).hidden = isPicture;
 for (const id of ["picture", "picture-label"]) find(id).hidden = !isPicture;
+for (const id of ["tag", "tag-label"]) find(id).hidden = !hasTag;
 find("options").hidden = !isSampled;
 if (model.task === "classify_vectors") {
   find("form").hidden = true;
