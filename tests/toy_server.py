@@ -189,9 +189,15 @@ def running(folder: Path, toys: Toys | None = None, name: str = "toy", **options
     """Serves a folder while the block runs."""
     found, said = toys or Toys(), []
     batch = BatchOptions(**{"threads": 1, **options.pop("batch", {})})
-    load = options.pop("load", found.load)
+    load, fault = options.pop("load", found.load), options.pop("fault", None)
     settings = ServerOptions(**{"port": 0, "grpc_port": 0, "poll": 0.05, "grace": 5, **options}, batch=batch)
-    server = ModelServer(name, folder, load, settings, said.append)
+
+    def tell(line: str) -> None:
+        said.append(line)
+        if fault is not None:
+            raise fault
+
+    server = ModelServer(name, folder, load, settings, tell)
     running = Running(server, found, said)
     running.thread.start()
     until(lambda: any(line.startswith("http://") for line in said))

@@ -190,6 +190,17 @@ def lost(server: Running) -> bool:
     return True
 
 
+def test_a_log_that_nobody_reads_is_no_fault(tmp_path: Path) -> None:
+    write_version(tmp_path, 1)
+    with running(tmp_path, fault=BrokenPipeError()) as server:
+        write_version(tmp_path, 2)
+        until(lambda: "version 1 is unloaded" in server.said)
+        assert server.predict({"instances": ["ab"]})[1] == {"predictions": [{"text": "ba", "version": 2}]}
+        server.server.stop()
+        server.thread.join(20)
+        assert server.said[-1] == "stopped"
+
+
 def refuses(server: Running) -> bool:
     """Whether a new request is not taken."""
     with contextlib.suppress(OSError):

@@ -75,8 +75,8 @@ class ModelServer:
         self, name: str, folder: Path, load: Load, options: ServerOptions, say: Callable[[str], None]
     ) -> None:
         self.options = options
-        self.say = say
-        self.host = ModelHost(name, folder, load, say)
+        self.say = _unbroken(say)
+        self.host = ModelHost(name, folder, load, self.say)
         self.metrics = Metrics()
         self._socket = _bound(options.host, options.port)
         self.port: int = self._socket.getsockname()[1]
@@ -205,6 +205,16 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def _unbroken(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Tells what can be told: a log that nobody reads any more is no reason to lose a request."""
+
+    def told(line: str) -> None:
+        with suppress(OSError, ValueError):
+            say(line)
+
+    return told
 
 
 def _bound(host: str, port: int) -> socket.socket:
