@@ -258,3 +258,10 @@ def test_truth_values_are_black_and_white(tmp_path: Path) -> None:
 def test_a_path_that_is_none_is_told() -> None:
     with pytest.raises(DataError, match=r"^no\x00thing cannot be read \(embedded null byte\)"):
         read_image("no\0thing", ANY)
+
+
+def test_a_picture_of_other_channels_is_refused_by_its_form(tmp_path: Path) -> None:
+    write_png(tmp_path / "a.png", np.zeros((3, 5, 3), "uint8"))
+    for image in (tmp_path / "a.png", (tmp_path / "a.png").read_bytes()):
+        with pytest.raises(DataError, match=r"has 3 channels, not 1 channel$"):
+            read_image(image, ImageForm(3, 5, 1))

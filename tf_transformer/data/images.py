@@ -113,7 +113,8 @@ def decoded(content: bytes, form: ImageForm) -> Pixels | str:
     """The pixels of an encoded picture as it is, or why there are none."""
     if not content:
         return "is empty"
-    asked = ImageForm(channels=form.channels, convert=form.convert)
+    # What is not converted may be anything here: the form refuses it, and says better why.
+    asked = ImageForm(channels=form.channels, convert=True) if form.convert else ImageForm()
     try:
         size = declared_size(tf.constant(content))
         if too_large(size):
