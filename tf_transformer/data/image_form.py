@@ -88,6 +88,20 @@ def _channels(count: int | None) -> str:
     return "any channels" if count is None else f"{count} channel{'' if count == 1 else 's'}"
 
 
+def decode_pixels(content: tf.Tensor, form: ImageForm) -> tf.Tensor:
+    """An encoded picture as its pixels, in the form's channels where those are converted, and in any size.
+
+    Args:
+        content: As for `decode_image`; its size is not asked.
+        form: Says whether channels are converted, and to how many.
+
+    Returns:
+        uint8 tensor `[height, width, channels]`.
+    """
+    channels = form.channels if form.convert else None
+    return tf.io.decode_image(content, channels=channels or 0, expand_animations=False)
+
+
 def decode_image(content: tf.Tensor, form: ImageForm, place: tf.Tensor | None = None) -> tf.Tensor:
     """An encoded picture as pixels, in eager mode or in a graph.
 
@@ -102,13 +116,12 @@ def decode_image(content: tf.Tensor, form: ImageForm, place: tf.Tensor | None = 
     Raises:
         tf.errors.InvalidArgumentError: If it is no picture, broken, too large, or of another form.
     """
-    channels = form.channels if form.convert else None
     size, named = declared_size(content), _named(place)
     rule = f"must have at most {MOST_PIXELS:,} pixels (height x width). Received:"
     fits = tf.debugging.Assert(tf.logical_not(too_large(size)), [named, rule, size[0], "x", size[1]])
     with tf.control_dependencies([fits]):
         content = tf.identity(content)
-    pixels = tf.io.decode_image(content, channels=channels or 0, expand_animations=False)
+    pixels = decode_pixels(content, form)
     with tf.control_dependencies(_checks(tf.shape(pixels), form, named)):
         pixels = tf.identity(pixels)
     fitted = fit_image(pixels, form)

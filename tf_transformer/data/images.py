@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.data.arrays import array_labels, read_arrays
-from tf_transformer.data.image_form import FORMATS, ImageForm, decode_image, fit_image
+from tf_transformer.data.image_form import FORMATS, ImageForm, decode_pixels, fit_image
 from tf_transformer.data.image_size import MOST_PIXELS, declared_size, too_large
 from tf_transformer.data.labelled import LabelledCorpus, OnBadRow, labelled_corpus
 from tf_transformer.data.number_rows import read_number_rows
@@ -113,14 +113,13 @@ def decoded(content: bytes, form: ImageForm) -> Pixels | str:
     """The pixels of an encoded picture as it is, or why there are none."""
     if not content:
         return "is empty"
-    # What is not converted may be anything here: the form refuses it, and says better why.
-    asked = ImageForm(channels=form.channels, convert=True) if form.convert else ImageForm()
     try:
         size = declared_size(tf.constant(content))
         if too_large(size):
             height, width = size.numpy().tolist()
             return f"is {height} x {width} pixels (height x width), more than {MOST_PIXELS:,} in all"
-        pixels: Pixels = decode_image(tf.constant(content), asked).numpy()
+        # Of any form: what it must be its `ImageForm` says, and better than an assertion in a graph.
+        pixels: Pixels = decode_pixels(tf.constant(content), form).numpy()
     except tf.errors.OpError as error:
         return f"is no whole picture ({FORMATS}): {reason(error)}"
     return pixels
