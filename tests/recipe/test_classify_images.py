@@ -154,3 +154,14 @@ def test_two_equal_passes_are_noticed(images: Path, name: str) -> None:
 
     assert noticed("training.r_drop=1", "model.dropout=0") and not noticed("model.dropout=0")
     assert not noticed("training.r_drop=1", "model.dropout=0", "model.pooled_dropout=0.1")
+
+
+@pytest.mark.parametrize("task", ["classify_images", "classify_vectors"])
+def test_no_pooling_is_there_twice(task: str, folder: Path) -> None:
+    (folder / "some.npz").touch()
+    (folder / "some.yaml").write_text(
+        f"task: {task}\ndata: {{train: {{arrays: some.npz}}, dev: {{arrays: some.npz}}}}\n"
+        "model: {pooling: [max, mean, max]}\ntraining: {epochs: 3}\n"
+    )
+    with pytest.raises(RecipeError, match=r"model\.pooling: has max twice"):
+        load_recipe(folder / "some.yaml")

@@ -8,7 +8,7 @@ from pydantic import Field
 from tf_transformer.recipe.data_section import Data, data_faults
 from tf_transformer.recipe.fault import Fault
 from tf_transformer.recipe.fields import Section, Whole, key
-from tf_transformer.recipe.model_section import Model, model_faults
+from tf_transformer.recipe.model_section import Model, SequenceModel, model_faults, position_faults
 from tf_transformer.recipe.schedules import Cosine, Falling
 from tf_transformer.recipe.training_section import Training, training_faults
 
@@ -44,6 +44,7 @@ class Recipe(Section):
         (("model",), model_faults),
         (("training",), training_faults),
         (("data",), data_faults),
+        (("data", "model"), position_faults),
     )
 
     task: str = key(..., "What is trained.", midway="refused")
@@ -61,12 +62,14 @@ class Recipe(Section):
 
     def completed(self) -> Self:
         """The recipe with the defaults filled in that one section takes from another."""
-        schedule = self.training.schedule
+        recipe, model, schedule = self, self.model, self.training.schedule
         endless = isinstance(schedule, Cosine) and schedule.period_steps is not None
         if isinstance(schedule, Falling) and schedule.total_steps is None and not endless:
             whole = schedule.model_copy(update={"total_steps": self.training.steps})
-            return self.replaced("training", schedule=whole)
-        return self
+            recipe = recipe.replaced("training", schedule=whole)
+        if isinstance(model, SequenceModel) and model.positions == "learned" and model.max_length is None:
+            recipe = recipe.replaced("model", max_length=self.data.longest)
+        return recipe
 
     def warnings(self) -> Iterator[str]:
         """What is allowed and probably not meant, one line each."""

@@ -10,8 +10,15 @@ from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import Flag, Section, Whole, key
 from tf_transformer.recipe.image_entries import DevData, Side, TestData, TrainData
-from tf_transformer.recipe.label_section import LabelEvaluation, LabelTraining, OnePoolingOrMore, idle_r_drop
+from tf_transformer.recipe.label_section import (
+    LabelEvaluation,
+    LabelTraining,
+    OnePoolingOrMore,
+    Pooled,
+    pooling_faults,
+)
 from tf_transformer.recipe.model_section import Model, Rate, Size
+from tf_transformer.recipe.training_section import idle_r_drop
 
 Channels = Annotated[tuple[Size, ...], Strict(False)]
 Amount = Annotated[float, Field(ge=0, le=10)]
@@ -53,7 +60,7 @@ class Images(Section):
     )
 
 
-class ImageModel(Model):
+class ImageModel(Pooled, Model):
     """The Transformer's encoder, how pictures become vectors, and how its states become one vector."""
 
     patch_size: Side = key(
@@ -77,11 +84,6 @@ class ImageModel(Model):
         "mean", "States to one vector: mean, first, max, attention, or a list of them.", midway="refused"
     )
     pooled_dropout: Rate = key(0.0, "Dropout of that vector.", midway="logged")
-
-    @property
-    def poolings(self) -> tuple[str, ...]:
-        """The poolings, also where there is one."""
-        return self.pooling if isinstance(self.pooling, tuple) else (self.pooling,)
 
 
 class AugmentationSection(Section):
@@ -154,6 +156,7 @@ class ClassifyImagesRecipe(Recipe):
         *Recipe.RULES,
         (("images",), _size),
         (("images", "model"), _patches),
+        (("model",), pooling_faults),
         (("model",), _class_token),
     )
 
@@ -174,6 +177,4 @@ class ClassifyImagesRecipe(Recipe):
     def warnings(self) -> Iterator[str]:
         """See `Recipe`."""
         yield from super().warnings()
-        model = self.model
-        dropouts = (model.dropout, model.attention_dropout, model.activation_dropout, model.pooled_dropout)
-        yield from idle_r_drop(self.training, *dropouts)
+        yield from idle_r_drop(self.training.r_drop, *self.model.dropouts)

@@ -1,27 +1,21 @@
 """The recipe of a text classification."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag
 
 from tf_transformer.presets import MOST_SPECIAL_TOKENS
-from tf_transformer.recipe.base import Recipe, Rule
+from tf_transformer.recipe.base import Rule
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_PIECES, DataFile, Flag, Whole, key, one_or_list
-from tf_transformer.recipe.label_section import LabelEvaluation, LabelTraining, Names
+from tf_transformer.recipe.label_section import LabelEvaluation, LabelTraining, Names, Pooled, pooling_faults
 from tf_transformer.recipe.labelled_entries import DevData, TestData, TrainData
 from tf_transformer.recipe.model_section import Rate, Size, TextModel
-from tf_transformer.recipe.text_section import (
-    SubwordSampling,
-    Text,
-    entries_form,
-    normal_form_faults,
-    sampling_faults,
-    text_faults,
-)
-from tf_transformer.recipe.training_section import BatchSize
+from tf_transformer.recipe.text_recipe import TextRecipe
+from tf_transformer.recipe.text_section import SubwordSampling, Text, sampling_faults
+from tf_transformer.recipe.training_section import BatchSize, idle_r_drop
 
 Pieces = Annotated[Whole, Field(ge=3, le=MOST_PIECES)]
 Pooling = Literal["mean", "first", "max", "attention", "marks", "stem"]
@@ -31,6 +25,8 @@ Widths = Annotated[tuple[Annotated[Whole, Field(ge=1, le=100)], ...], Strict(Fal
 
 class ClassifyData(Data):
     """The text and its labels: files, tables, and how long a text may be."""
+
+    LONGEST: ClassVar[tuple[str, ...]] = ("max_text_length",)
 
     train: TrainData = key(..., "Training text: one entry, or a list of entries.", midway="logged")
     dev: DevData = key(
@@ -58,7 +54,7 @@ class ClassifyText(Text):
     )
 
 
-class ClassifyModel(TextModel):
+class ClassifyModel(Pooled, TextModel):
     """The Transformer's encoder, what comes before it, and how its states become one vector."""
 
     pooling: Annotated[
@@ -97,11 +93,6 @@ class ClassifyModel(TextModel):
     freeze_embeddings: Flag = key(
         False, "Leave the table of pieces as it is at the beginning.", midway="refused"
     )
-
-    @property
-    def poolings(self) -> tuple[Pooling, ...]:
-        """The poolings, also where there is one."""
-        return self.pooling if isinstance(self.pooling, tuple) else (self.pooling,)
 
     @property
     def uses_marks(self) -> bool:
@@ -172,12 +163,6 @@ def _beginnings(model: ClassifyModel) -> Iterator[Fault]:
         yield Fault(("model", "word_vectors"), rule, str(model.word_vectors), others=others)
 
 
-def _poolings(model: ClassifyModel) -> Iterator[Fault]:
-    for kind in dict.fromkeys(model.poolings):
-        if model.poolings.count(kind) > 1:
-            yield Fault(("model", "pooling"), f"has {kind} twice", model.pooling)
-
-
 def _stem(model: ClassifyModel) -> Iterator[Fault]:
     rule = "asks for model.convolutions, and there are none"
     if "stem" in model.poolings and not model.convolutions:
@@ -187,29 +172,18 @@ def _stem(model: ClassifyModel) -> Iterator[Fault]:
         yield Fault(key, rule, model.convolution_filters, others=others)
 
 
-def _positions(data: ClassifyData, model: ClassifyModel) -> Iterator[Fault]:
-    longest = data.max_text_length
-    if model.positions == "learned" and model.max_length is not None and model.max_length < longest:
-        rule = f"must be at least data.max_text_length, which is {longest}"
-        others = (at("model.positions"), at("data.max_text_length"))
-        yield Fault(("model", "max_length"), rule, model.max_length, others=others)
-
-
-class ClassifyTextRecipe(Recipe):
+class ClassifyTextRecipe(TextRecipe):
     """All that determines a run of a text classification."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
-        *Recipe.RULES,
-        (("text",), text_faults),
+        *TextRecipe.RULES,
         (("text",), _special_tokens),
         (("text", "model"), _marks),
         (("model",), _table),
         (("model",), _beginnings),
-        (("model",), _poolings),
+        (("model",), pooling_faults),
         (("model",), _stem),
         (("text", "training"), sampling_faults),
-        (("data", "model"), _positions),
-        (("data", "text"), normal_form_faults),
     )
 
     task: Literal["classify_text"] = key(..., "What is trained.", midway="refused", example="classify_text")
@@ -226,19 +200,7 @@ class ClassifyTextRecipe(Recipe):
     )
     evaluation: ClassifyEvaluation = key(ClassifyEvaluation(), "What validation measures.", midway="logged")
 
-    def completed(self) -> Self:
-        """See `Recipe`; also normal form, and rows of learned positions."""
-        recipe = super().completed()
-        form = recipe.text.normal_form or entries_form(recipe.data) or "none"
-        recipe = recipe.replaced("text", normal_form=form)
-        if recipe.model.positions == "learned" and recipe.model.max_length is None:
-            recipe = recipe.replaced("model", max_length=recipe.data.max_text_length)
-        return recipe
-
     def warnings(self) -> Iterator[str]:
         """See `Recipe`."""
         yield from super().warnings()
-        model = self.model
-        dropouts = (model.dropout, model.attention_dropout, model.activation_dropout)
-        if self.training.r_drop and not any((*dropouts, model.pooled_dropout, model.token_dropout)):
-            yield "training.r_drop compares two dropouts, and there is none: all of model's are 0"
+        yield from idle_r_drop(self.training.r_drop, *self.model.dropouts, self.model.token_dropout)

@@ -1,21 +1,29 @@
 """The recipe of a classification of sequences of vectors: audio features, series of sensors."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from tf_transformer.recipe.base import Recipe, Rule
 from tf_transformer.recipe.data_section import Data
-from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import Whole, key
-from tf_transformer.recipe.label_section import LabelEvaluation, LabelTraining, OnePoolingOrMore, idle_r_drop
+from tf_transformer.recipe.label_section import (
+    LabelEvaluation,
+    LabelTraining,
+    OnePoolingOrMore,
+    Pooled,
+    pooling_faults,
+)
 from tf_transformer.recipe.model_section import Positions, Rate, SequenceModel
+from tf_transformer.recipe.training_section import idle_r_drop
 from tf_transformer.recipe.vector_entries import DevData, TestData, TrainData
 
 
 class VectorData(Data):
     """The sequences and their labels: folders, arrays, lists of files."""
+
+    LONGEST: ClassVar[tuple[str, ...]] = ("max_length",)
 
     train: TrainData = key(..., "Training sequences: one entry, or a list of entries.", midway="logged")
     dev: DevData = key(
@@ -31,18 +39,13 @@ class VectorData(Data):
     max_length: Positions = key(1024, "Most vectors of a sequence; a longer one is cut.", midway="refused")
 
 
-class VectorModel(SequenceModel):
+class VectorModel(Pooled, SequenceModel):
     """The Transformer's encoder, and how its states become one vector."""
 
     pooling: OnePoolingOrMore = key(
         "mean", "States to one vector: mean, first, max, attention, or a list of them.", midway="refused"
     )
     pooled_dropout: Rate = key(0.0, "Dropout of that vector.", midway="logged")
-
-    @property
-    def poolings(self) -> tuple[str, ...]:
-        """The poolings, also where there is one."""
-        return self.pooling if isinstance(self.pooling, tuple) else (self.pooling,)
 
 
 class VectorTraining(LabelTraining):
@@ -55,17 +58,10 @@ class VectorTraining(LabelTraining):
     )
 
 
-def _positions(data: VectorData, model: VectorModel) -> Iterator[Fault]:
-    if model.positions == "learned" and model.max_length is not None and model.max_length < data.max_length:
-        rule = f"must be at least data.max_length, which is {data.max_length}"
-        others = (at("model.positions"), at("data.max_length"))
-        yield Fault(("model", "max_length"), rule, model.max_length, others=others)
-
-
 class ClassifyVectorsRecipe(Recipe):
     """All that determines a run of a classification of sequences of vectors."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = (*Recipe.RULES, (("data", "model"), _positions))
+    RULES: ClassVar[tuple[Rule, ...]] = (*Recipe.RULES, (("model",), pooling_faults))
 
     task: Literal["classify_vectors"] = key(
         ..., "What is trained.", midway="refused", example="classify_vectors"
@@ -75,16 +71,7 @@ class ClassifyVectorsRecipe(Recipe):
     training: VectorTraining = key(VectorTraining(), "How long, how fast, and what is kept.", midway="logged")
     evaluation: LabelEvaluation = key(LabelEvaluation(), "What validation measures.", midway="logged")
 
-    def completed(self) -> Self:
-        """See `Recipe`; also rows of learned positions."""
-        recipe = super().completed()
-        if recipe.model.positions == "learned" and recipe.model.max_length is None:
-            recipe = recipe.replaced("model", max_length=recipe.data.max_length)
-        return recipe
-
     def warnings(self) -> Iterator[str]:
         """See `Recipe`."""
         yield from super().warnings()
-        model = self.model
-        dropouts = (model.dropout, model.attention_dropout, model.activation_dropout, model.pooled_dropout)
-        yield from idle_r_drop(self.training, *dropouts)
+        yield from idle_r_drop(self.training.r_drop, *self.model.dropouts)

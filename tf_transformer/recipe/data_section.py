@@ -1,7 +1,7 @@
 """The part of the ``data`` section that all tasks share: its splits, and the rules of their entries."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from tf_transformer.recipe.entries import Entry, Fraction, Table
 from tf_transformer.recipe.fault import Fault
@@ -10,7 +10,13 @@ from tf_transformer.recipe.yaml_tree import Path
 
 
 class Data(Section):
-    """The data; each task declares the entries that may stand in it."""
+    """The data; each task declares the entries that may stand in it.
+
+    Attributes:
+        LONGEST: The keys that say how long an example may be, where examples are sequences.
+    """
+
+    LONGEST: ClassVar[tuple[str, ...]] = ()
 
     train: Any = key(..., "Training data: one entry, or a list of entries.", midway="logged")
     dev: Any = key(
@@ -20,6 +26,11 @@ class Data(Section):
     test: Any = key(
         None, "Data that is scored once, when training ends: an entry, a list, or named sets.", midway="free"
     )
+
+    @property
+    def longest(self) -> int | None:
+        """Positions of the longest example; None where examples are no sequences."""
+        return max((getattr(self, name) for name in self.LONGEST), default=None)
 
     @property
     def train_entries(self) -> tuple[Any, ...]:

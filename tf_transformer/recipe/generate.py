@@ -6,14 +6,15 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, Strict
 
 from tf_transformer.presets import LONGEST_ANSWER
-from tf_transformer.recipe.base import Evaluation, Recipe, Rule
+from tf_transformer.recipe.base import Evaluation, Rule
 from tf_transformer.recipe.data_section import Data, entries_of
 from tf_transformer.recipe.entries import Table
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_PIECES, Flag, Section, Whole, key
 from tf_transformer.recipe.model_section import SequenceModel
 from tf_transformer.recipe.running_text_entries import DevTexts, TestTexts, TrainTexts
-from tf_transformer.recipe.text_section import Text, entries_form, normal_form_faults, text_faults
+from tf_transformer.recipe.text_recipe import TextRecipe
+from tf_transformer.recipe.text_section import Text
 from tf_transformer.recipe.training_section import BatchSize, EarlyStopping, Rate, Training
 
 Seed = Annotated[Whole, Field(ge=0, lt=2**31)]
@@ -23,6 +24,8 @@ Stride = Annotated[Whole, Field(ge=1, le=MOST_PIECES)]
 
 class GenerateData(Data):
     """The text: files and tables, and what of it the model sees at once."""
+
+    LONGEST: ClassVar[tuple[str, ...]] = ("window",)
 
     train: TrainTexts = key(..., "Training text: one entry, or a list of entries.", midway="logged")
     dev: DevTexts = key(
@@ -147,13 +150,6 @@ def _tables(data: GenerateData) -> Iterator[Fault]:
                 yield Fault((*path, "table"), rule, entry.table, others=(at("data.unit"),))
 
 
-def _windows(data: GenerateData, model: GenerateModel) -> Iterator[Fault]:
-    if model.positions == "learned" and model.max_length is not None and model.max_length < data.window:
-        rule = f"must be at least data.window, which is {data.window}"
-        others = (at("model.positions"), at("data.window"))
-        yield Fault(("model", "max_length"), rule, model.max_length, others=others)
-
-
 def _strides(
     data: GenerateData, decoding: GenerateDecoding, evaluation: GenerateEvaluation
 ) -> Iterator[Fault]:
@@ -164,17 +160,14 @@ def _strides(
             yield Fault((name, "stride"), rule, section.stride, others=(at("data.window"),))
 
 
-class GenerateRecipe(Recipe):
+class GenerateRecipe(TextRecipe):
     """All that determines a run of a language model."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
-        *Recipe.RULES,
-        (("text",), text_faults),
+        *TextRecipe.RULES,
         (("data", "text"), _white_space),
         (("data",), _tables),
-        (("data", "model"), _windows),
         (("data", "decoding", "evaluation"), _strides),
-        (("data", "text"), normal_form_faults),
     )
 
     task: Literal["generate"] = key(..., "What is trained.", midway="refused", example="generate")
@@ -195,14 +188,9 @@ class GenerateRecipe(Recipe):
     evaluation: GenerateEvaluation = key(GenerateEvaluation(), "What validation measures.", midway="logged")
 
     def completed(self) -> Self:
-        """See `Recipe`; also normal form, rows of learned positions, and strides."""
+        """See `TextRecipe`; also strides."""
         recipe = super().completed()
-        form = recipe.text.normal_form or entries_form(recipe.data) or "none"
-        recipe = recipe.replaced("text", normal_form=form)
-        window = recipe.data.window
-        if recipe.model.positions == "learned" and recipe.model.max_length is None:
-            recipe = recipe.replaced("model", max_length=window)
         for section in ("decoding", "evaluation"):
             if getattr(recipe, section).stride is None:
-                recipe = recipe.replaced(section, stride=max(1, window // 2))
+                recipe = recipe.replaced(section, stride=max(1, recipe.data.window // 2))
         return recipe

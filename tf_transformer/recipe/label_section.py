@@ -1,12 +1,14 @@
 """The parts of recipes that all tasks with labels share: their measures, class weights, and unseen labels."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag
 
 from tf_transformer.recipe.base import Evaluation
+from tf_transformer.recipe.fault import Fault
 from tf_transformer.recipe.fields import key, one_or_list
+from tf_transformer.recipe.model_section import Model
 from tf_transformer.recipe.training_section import EarlyStopping, Training
 
 Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Strict(False)]
@@ -58,7 +60,26 @@ class LabelEvaluation(Evaluation):
     leave_out: Names = key((), "Classes that macro_f1 leaves out.", midway="logged")
 
 
-def idle_r_drop(training: LabelTraining, *dropouts: float) -> Iterator[str]:
-    """A warning where R-Drop compares two passes that no dropout makes differ."""
-    if training.r_drop and not any(dropouts):
-        yield "training.r_drop compares two dropouts, and there is none: all of model's are 0"
+class Pooled(Model):
+    """An encoder whose states become one vector; each task says which poolings it has."""
+
+    if TYPE_CHECKING:
+        pooling: Any
+        pooled_dropout: float
+
+    @property
+    def poolings(self) -> tuple[str, ...]:
+        """The poolings, also where there is one."""
+        return self.pooling if isinstance(self.pooling, tuple) else (self.pooling,)
+
+    @property
+    def dropouts(self) -> tuple[float, ...]:
+        """See `Model`."""
+        return (*super().dropouts, self.pooled_dropout)
+
+
+def pooling_faults(model: Pooled) -> Iterator[Fault]:
+    """A pooling that is there twice, which would only double the head."""
+    for kind in dict.fromkeys(model.poolings):
+        if model.poolings.count(kind) > 1:
+            yield Fault(("model", "pooling"), f"has {kind} twice", model.pooling)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from tf_transformer.presets import MODEL_PRESETS
+from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_PIECES, Flag, PresetFile, Section, Whole, key
 
@@ -62,6 +63,11 @@ class Model(Section):
     attention_dropout: Rate = key(0.0, "Dropout of attention weights.", midway="logged")
     activation_dropout: Rate = key(0.0, "Dropout inside the feed-forward layers.", midway="logged")
 
+    @property
+    def dropouts(self) -> tuple[float, ...]:
+        """All rates of dropout."""
+        return self.dropout, self.attention_dropout, self.activation_dropout
+
 
 class SequenceModel(Model):
     """A Transformer over sequences of any length."""
@@ -115,6 +121,19 @@ def model_faults(model: Model) -> Iterator[Fault]:
     if isinstance(model, SequenceModel) and model.max_length is not None and model.positions != "learned":
         rule = f"is for learned positions, and model.positions is {model.positions}"
         yield Fault(("model", "max_length"), rule, model.max_length, others=(at("model.positions"),))
+
+
+def position_faults(data: Data, model: Model) -> Iterator[Fault]:
+    """Learned positions that are fewer than an example may have."""
+    if not isinstance(model, SequenceModel) or data.longest is None:
+        return
+    if model.positions == "learned" and model.max_length is not None and model.max_length < data.longest:
+        first, *further = data.LONGEST
+        rule = f"must be at least data.{first}, which is {data.longest}"
+        if further:
+            rule = f"must be at least {data.longest}, the longer of data.{' and '.join(data.LONGEST)}"
+        others = (at("model.positions"), *(at(f"data.{name}") for name in data.LONGEST))
+        yield Fault(("model", "max_length"), rule, model.max_length, others=others)
 
 
 def head_faults(model: Model, key: str, num_heads: int, hidden_dim: int) -> Iterator[Fault]:

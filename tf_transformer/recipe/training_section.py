@@ -184,3 +184,9 @@ def _reduced(training: Training, schedule: ReduceOnPlateau) -> Iterator[Fault]:
         patience = at("training.early_stopping.patience")
         others = (at("training.schedule.patience"), at("training.schedule.name"))
         yield Fault(patience, rule, stopping.patience, others=others)
+
+
+def idle_r_drop(alpha: float | None, *dropouts: float) -> Iterator[str]:
+    """A warning where R-Drop compares two passes that no dropout makes differ."""
+    if alpha and not any(dropouts):
+        yield "training.r_drop compares two dropouts, and there is none: all of model's are 0"

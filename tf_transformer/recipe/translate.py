@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field
 
 from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
-from tf_transformer.recipe.base import Evaluation, Recipe, Rule
+from tf_transformer.recipe.base import Evaluation, Rule
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_PIECES, Flag, Section, Whole, key
@@ -18,21 +18,17 @@ from tf_transformer.recipe.parallel_entries import (
     source_columns,
     source_faults,
 )
-from tf_transformer.recipe.text_section import (
-    SubwordSampling,
-    Text,
-    entries_form,
-    normal_form_faults,
-    sampling_faults,
-    text_faults,
-)
-from tf_transformer.recipe.training_section import BatchSize, EarlyStopping, Training
+from tf_transformer.recipe.text_recipe import TextRecipe
+from tf_transformer.recipe.text_section import SubwordSampling, Text, sampling_faults
+from tf_transformer.recipe.training_section import BatchSize, EarlyStopping, Training, idle_r_drop
 
 Pieces = Annotated[Whole, Field(ge=2, le=MOST_PIECES)]
 
 
 class TranslateData(Data):
     """The text: files, tables, and how long a sentence may be."""
+
+    LONGEST: ClassVar[tuple[str, ...]] = ("max_source_length", "max_target_length")
 
     train: TrainData = key(..., "Training text: one entry, or a list of entries.", midway="logged")
     dev: DevData = key(
@@ -61,11 +57,6 @@ class TranslateData(Data):
     def tags(self) -> tuple[str, ...]:
         """The tags of sources, sorted; none where they have none."""
         return tuple(sorted({entry.tag for entry in self.train_entries if entry.tag is not None}))
-
-    @property
-    def longest(self) -> int:
-        """Positions of the longest sentence of either side."""
-        return max(self.max_source_length, self.max_target_length)
 
 
 class TranslateText(Text):
@@ -233,27 +224,17 @@ def _rouge(training: TranslateTraining, evaluation: TranslateEvaluation) -> Iter
         yield Fault(where, rule, "rouge_l", others=(at("evaluation.rouge"),))
 
 
-def _positions(data: TranslateData, model: TranslateModel) -> Iterator[Fault]:
-    if model.positions == "learned" and model.max_length is not None and model.max_length < data.longest:
-        rule = f"must be at least {data.longest}, the longer of data.max_source_length and max_target_length"
-        others = tuple(map(at, ("model.positions", "data.max_source_length", "data.max_target_length")))
-        yield Fault(("model", "max_length"), rule, model.max_length, others=others)
-
-
-class TranslateRecipe(Recipe):
+class TranslateRecipe(TextRecipe):
     """All that determines a run of a translation."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
-        *Recipe.RULES,
-        (("text",), text_faults),
+        *TextRecipe.RULES,
         (("text",), _shared),
         (("text", "training"), sampling_faults),
         (("text", "model"), _tied),
         (("model",), _decoder),
         (("data",), source_faults),
         (("training", "evaluation"), _rouge),
-        (("data", "model"), _positions),
-        (("data", "text"), normal_form_faults),
     )
 
     task: Literal["translate"] = key(..., "What is trained.", midway="refused", example="translate")
@@ -274,25 +255,18 @@ class TranslateRecipe(Recipe):
     evaluation: TranslateEvaluation = key(TranslateEvaluation(), "What validation measures.", midway="logged")
 
     def completed(self) -> Self:
-        """See `Recipe`; also normal form, ties of embeddings, and rows of learned positions."""
+        """See `TextRecipe`; also ties of embeddings."""
         recipe = super().completed()
-        form = recipe.text.normal_form or entries_form(recipe.data) or "none"
-        recipe = recipe.replaced("text", normal_form=form)
         if recipe.model.tie_embeddings is None:
             one_table = recipe.text.shared and recipe.model.decoder_width == recipe.model.hidden_dim
             recipe = recipe.replaced("model", tie_embeddings="all" if one_table else "output")
-        if recipe.model.positions == "learned" and recipe.model.max_length is None:
-            recipe = recipe.replaced("model", max_length=recipe.data.longest)
         return recipe
 
     def warnings(self) -> Iterator[str]:
         """See `Recipe`."""
         yield from super().warnings()
         model, data = self.model, self.data
-        if self.training.r_drop and not (
-            model.dropout or model.attention_dropout or model.activation_dropout
-        ):
-            yield "training.r_drop compares two dropouts, and there is none: all of model's are 0"
+        yield from idle_r_drop(self.training.r_drop, *model.dropouts)
         if model.positions == "alibi":
             yield (
                 "model.positions: alibi counts distances the same either way: to the encoder a sentence and "
