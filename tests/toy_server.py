@@ -15,8 +15,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from tf_transformer.errors import ExportError
 from tf_transformer.manifest import Manifest, file_sizes, read_manifest, write_manifest
-from tf_transformer.serving.batching import BatchOptions
-from tf_transformer.serving.server import ModelServer, ServerOptions
+from tf_transformer.serving.options import BatchOptions, ServerOptions
+from tf_transformer.serving.server import ModelServer
 
 TEXT = tf.TensorSpec([None], tf.string)
 NUMBERS = tf.TensorSpec([None], tf.int32)

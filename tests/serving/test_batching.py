@@ -11,8 +11,9 @@ import tensorflow as tf
 from toy_server import SCALAR, TEXT, Function, Gate, Toy, until
 
 from tf_transformer.manifest import Manifest
-from tf_transformer.serving.batching import Batcher, BatchOptions, Task
+from tf_transformer.serving.batching import Batcher, Task
 from tf_transformer.serving.fault import Code, Fault
+from tf_transformer.serving.options import BatchOptions
 from tf_transformer.serving.signature import ServedSignature
 
 MANIFEST = Manifest(task="translate", signatures=("serving_default",), verification={})

@@ -16,7 +16,8 @@ import pytest
 from toy_server import Running, Toys, running, until, write_version
 
 from tf_transformer.errors import ExportError, ServingError
-from tf_transformer.serving.server import ModelServer, ServerOptions
+from tf_transformer.serving.options import ServerOptions
+from tf_transformer.serving.server import ModelServer
 
 CLIENTS = 16
 

@@ -12,9 +12,11 @@ from tf_transformer.cli.options import Debug, Quiet, bounded
 from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.cli.streams import teller
 from tf_transformer.errors import ServingError, printable
+from tf_transformer.serving.options import BatchOptions, ServerOptions
 
 _NEEDED = ("grpc", "prometheus_client", "starlette", "tensorflow_serving", "uvicorn")
 _MEGABYTE = 1 << 20
+_USUAL = ServerOptions()
 _MOST_PORT = 65535
 
 
@@ -41,19 +43,19 @@ def serve(
     ] = None,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 for all networks.")
-    ] = "127.0.0.1",
+    ] = _USUAL.host,
     port: Annotated[
         int,
         typer.Option(callback=bounded(0, _MOST_PORT), metavar="N", help="Port of REST, 0 for a free one."),
-    ] = 8501,
+    ] = _USUAL.port,
     grpc_port: Annotated[
         int,
         typer.Option(callback=bounded(0, _MOST_PORT), metavar="N", help="Port of gRPC, 0 for a free one."),
-    ] = 8500,
+    ] = _USUAL.grpc_port or 0,
     grpc: Annotated[bool, typer.Option("--grpc/--no-grpc", help="Whether gRPC is offered.")] = True,
     batch: Annotated[
         int, typer.Option(callback=bounded(1, 10**4), metavar="N", help="Most rows that run together.")
-    ] = 32,
+    ] = _USUAL.batch.rows,
     batch_wait: Annotated[
         float,
         typer.Option(
@@ -61,35 +63,35 @@ def serve(
             metavar="MS",
             help="Milliseconds that a request waits for others to run with.",
         ),
-    ] = 2.0,
+    ] = _USUAL.batch.wait * 1000,
     batch_threads: Annotated[
         int, typer.Option(callback=bounded(1, 64), metavar="N", help="Batches that run at the same time.")
-    ] = 2,
+    ] = _USUAL.batch.threads,
     queue: Annotated[
         int,
         typer.Option(
             callback=bounded(1, 10**6), metavar="N", help="Most rows that wait; more are refused with 503."
         ),
-    ] = 1024,
+    ] = _USUAL.batch.queue,
     timeout: Annotated[
         float,
         typer.Option(callback=bounded(0.001, 86400), metavar="S", help="Seconds that a request may take."),
-    ] = 30.0,
+    ] = _USUAL.timeout,
     body: Annotated[
         int, typer.Option(callback=bounded(1, 1024), metavar="MB", help="Megabytes that a request may have.")
-    ] = 32,
+    ] = _USUAL.body // _MEGABYTE,
     poll: Annotated[
         float,
         typer.Option(
             callback=bounded(0.1, 86400), metavar="S", help="Seconds between two looks for new versions."
         ),
-    ] = 1.0,
+    ] = _USUAL.poll,
     grace: Annotated[
         float,
         typer.Option(
             callback=bounded(1, 3600), metavar="S", help="Seconds that requests have to end after Ctrl-C."
         ),
-    ] = 30.0,
+    ] = _USUAL.grace,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -111,8 +113,7 @@ def serve(
     _log(debug)
     with quiet_import():
         from tf_transformer.export.loading import load_export
-        from tf_transformer.serving.batching import BatchOptions
-        from tf_transformer.serving.server import ModelServer, ServerOptions
+        from tf_transformer.serving.server import ModelServer
     options = ServerOptions(
         host=host,
         port=port,

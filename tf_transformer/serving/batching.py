@@ -12,27 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tf_transformer.serving.fault import Code, Fault
+from tf_transformer.serving.options import BatchOptions
 from tf_transformer.serving.signature import Arrays, ServedSignature, reason
 
 Answer = dict[str, Any]
 """Arrays by name."""
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """How requests are put together.
-
-    Args:
-        rows: Most rows that run together.
-        wait: Seconds that a request waits for others while a thread is free.
-        queue: Most rows that wait.
-        threads: Batches that run at the same time.
-    """
-
-    rows: int = 32
-    wait: float = 0.002
-    queue: int = 1024
-    threads: int = 2
 
 
 @dataclass(eq=False)

@@ -83,9 +83,8 @@ class ModelHost:
         Raises:
             Fault: When it is not served.
         """
+        self._demand(name)
         current = self._current
-        if name != self.name:
-            raise Fault(Code.NOT_FOUND, f"the model here is {self.name}. Received: {name[:60]}")
         if current is None:
             raise Fault(Code.UNAVAILABLE, f"no version of {self.name} is loaded yet")
         if number not in (None, current.number):
@@ -100,14 +99,17 @@ class ModelHost:
         Raises:
             Fault: When there is no such model or version.
         """
-        if name != self.name:
-            raise Fault(Code.NOT_FOUND, f"the model here is {self.name}. Received: {name[:60]}")
+        self._demand(name)
         known = dict(sorted(self._statuses.items(), reverse=True))
         if number is None:
             return known
         if number not in known:
             raise Fault(Code.NOT_FOUND, f"{self.name} has no version of this number here. Received: {number}")
         return {number: known[number]}
+
+    def _demand(self, name: str) -> None:
+        if name != self.name:
+            raise Fault(Code.NOT_FOUND, f"the model here is {self.name}. Received: {name[:60]}")
 
     def open(self) -> ServedVersion:
         """Loads the newest version that can be.

@@ -6,7 +6,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
@@ -14,43 +13,19 @@ import uvicorn
 
 from tf_transformer.errors import ServingError
 from tf_transformer.serving.answering import Answering
-from tf_transformer.serving.batching import Batcher, BatchOptions
+from tf_transformer.serving.batching import Batcher
 from tf_transformer.serving.bodies import Bodies
 from tf_transformer.serving.grpc_services import Services
 from tf_transformer.serving.held_bytes import HeldBytes
 from tf_transformer.serving.metrics import Metrics
 from tf_transformer.serving.model_host import ModelHost
+from tf_transformer.serving.options import ServerOptions
 from tf_transformer.serving.rest import Rest
 from tf_transformer.serving.version import Load
 
 _IDLE = 75  # longer than clients keep a connection that they do not use: they should be the ones to close it
 _TOGETHER = 16
 _LEAST_TOGETHER = 256 << 20
-
-
-@dataclass(frozen=True)
-class ServerOptions:
-    """How a server runs.
-
-    Args:
-        host: Address to listen on.
-        port: Of REST; 0 for any that is free.
-        grpc_port: Of gRPC; 0 for any that is free, None for no gRPC.
-        timeout: Seconds that a request may take.
-        body: Bytes of a request.
-        poll: Seconds between two looks for new versions.
-        grace: Seconds that requests have to end when the server stops.
-        batch: How requests are put together.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8501
-    grpc_port: int | None = 8500
-    timeout: float = 30.0
-    body: int = 32 << 20
-    poll: float = 1.0
-    grace: float = 30.0
-    batch: BatchOptions = field(default_factory=BatchOptions)
 
 
 class ModelServer:
