@@ -4,7 +4,7 @@ Shapes: B sequences, T vectors, F features, C labels.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +94,7 @@ class VectorClassifier(ClassifierTask):
             sequences: Arrays ``[T, F]``.
         """
         found = np.zeros((len(sequences), len(self.labels)), np.float32)
-        cut = [sequence[: self.preprocessor.max_length] for sequence in sequences]
-        lengths = np.array([len(sequence) for sequence in cut], np.int64)
-        for places in batches_by_length(lengths, VECTORS_AT_ONCE) if cut else ():
-            batch = padded([cut[place] for place in places])
+        for places, batch in padded_batches([one[: self.preprocessor.max_length] for one in sequences]):
             found[places] = tf.nn.log_softmax(self._logits(**batch)).numpy()
         return found
 
@@ -147,6 +144,13 @@ class VectorClassifier(ClassifierTask):
 
         calls = [call(places) for places in (range(len(sequences)), *alone)]
         return Trial(calls, {"examples": len(sequences), "alone": len(calls) - 1})
+
+
+def padded_batches(sequences: Sequence[Sequence32]) -> Iterator[tuple[Any, dict[str, np.ndarray[Any, Any]]]]:
+    """Sequences of similar length together: their places, and the batch as of `padded`."""
+    lengths = np.array([len(sequence) for sequence in sequences], np.int64)
+    for places in batches_by_length(lengths, VECTORS_AT_ONCE) if len(sequences) else ():
+        yield places, padded([sequences[place] for place in places])
 
 
 def padded(sequences: Sequence[Sequence32]) -> dict[str, np.ndarray[Any, Any]]:

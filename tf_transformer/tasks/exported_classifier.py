@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tf_transformer.tasks.batches import batches_by_length
 from tf_transformer.tasks.classification import Answer, answers_of
-from tf_transformer.tasks.classify_vectors import VECTORS_AT_ONCE, padded
+from tf_transformer.tasks.classify_vectors import padded_batches
 from tf_transformer.tasks.exported import Call, Rows
 
 
@@ -56,8 +55,6 @@ class ExportedVectorClassifier(ExportedClassifier):
 
     def _probabilities(self, examples: Sequence[Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
         found = np.zeros((len(examples), len(self.labels)), np.float32)
-        lengths = np.array([len(example) for example in examples], np.int64)
-        for places in batches_by_length(lengths, VECTORS_AT_ONCE) if len(examples) else ():
-            batch = padded([examples[place] for place in places])
+        for places, batch in padded_batches(examples):
             found[places] = self.call("serving_default", batch)["probabilities"]
         return found
