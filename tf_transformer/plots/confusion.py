@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from tf_transformer.plots.fonts import lettering, put
+from tf_transformer.plots.style import LARGEST, SHARES
+
 _MOST_NUMBERED = 40
 """Labels beyond which numbers in cells could not be read."""
 _CELL = 0.42
-_LARGEST = 40.0
-"""Inches: a thousand labels are no reason for a picture that memory has no room for."""
 
 
 def confusion_figure(confusion: np.ndarray[Any, Any], labels: Sequence[str], title: str = "") -> Figure:
@@ -32,19 +33,19 @@ def confusion_figure(confusion: np.ndarray[Any, Any], labels: Sequence[str], tit
             "`confusion` must have one row and one column for each of `labels`. "
             f"Received: shape {confusion.shape} for {size} labels"
         )
+    names = lettering(labels)
     shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
-    inches = min(2.6 + _CELL * size + 0.07 * max(len(label) for label in labels), _LARGEST)
-    points = min(10.0, 0.8 * 72 * _LARGEST / size)
+    inches = min(2.6 + _CELL * size + 0.07 * max(len(label) for label in names.texts), LARGEST)
+    points = min(10.0, 0.8 * 72 * LARGEST / size)
     figure = Figure(figsize=(inches + 0.8, inches), layout="constrained")
     axes = figure.add_subplot()
-    image = axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
+    image = axes.imshow(shares, cmap=SHARES, vmin=0.0, vmax=1.0)
     figure.colorbar(image, ax=axes, shrink=0.7, label="share of the row")
-    # Text as it is: a dollar sign in a label begins no formula.
-    axes.set_xticks(range(size), labels=list(labels), rotation=90, parse_math=False, fontsize=points)
-    axes.set_yticks(range(size), labels=list(labels), parse_math=False, fontsize=points)
+    axes.set_xticks(range(size), labels=names.texts, rotation=90, fontsize=points, **names.style)
+    axes.set_yticks(range(size), labels=names.texts, fontsize=points, **names.style)
     axes.set_xlabel("answer")
     axes.set_ylabel("label")
-    axes.set_title(title, parse_math=False)
+    put(axes.set_title, title)
     if size <= _MOST_NUMBERED:
         _write_counts(axes, confusion, shares)
     return figure

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from tf_transformer.plots.fonts import put
+from tf_transformer.plots.style import COLOURS
+
 
 def rate_range_figure(
     rates: Sequence[float],
@@ -25,14 +28,13 @@ def rate_range_figure(
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(rates, losses, color="0.75", linewidth=1, label="loss of a batch")
-    axes.plot(rates, smoothed, color="tab:blue", linewidth=2, label="smoothed")
+    axes.plot(rates, smoothed, color=COLOURS[0], linewidth=2, label="smoothed")
     if suggested is not None:
-        axes.axvline(suggested, color="tab:orange", linestyle="--", label=f"suggested: {suggested:.2g}")
+        axes.axvline(suggested, color=COLOURS[1], linestyle="--", label=f"suggested: {suggested:.2g}")
     axes.set_xscale("log")
     axes.set_xlabel("learning rate")
     axes.set_ylabel("loss (nats)")
-    # Text as it is: a dollar sign in a name begins no formula.
-    axes.set_title(title, parse_math=False)
+    put(axes.set_title, title)
     axes.grid(alpha=0.3)
     axes.legend()
     return figure

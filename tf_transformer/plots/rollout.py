@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from tf_transformer.plots.fonts import put
+
 _COLUMNS = 4
 _INCHES = 2.2
 
@@ -41,8 +43,7 @@ def rollout_figure(
     for number, (image, shares, title) in enumerate(zip(images, relevance, titles, strict=True)):
         row, column = divmod(number, across)
         plain, covered = axes[row, 2 * column], axes[row, 2 * column + 1]
-        # Text as it is: a dollar sign in a label begins no formula.
-        plain.set_title(title, fontsize=9, loc="left", parse_math=False)
+        put(plain.set_title, title, fontsize=9, loc="left")
         _show(plain, image)
         _show(covered, image)
         height, width = image.shape[:2]
