@@ -7,9 +7,8 @@ from typing import Any
 from tf_transformer.build import Problem
 from tf_transformer.build.weights import set_weights
 from tf_transformer.callbacks.state import TrainingState
-from tf_transformer.callbacks.terminal import clock
 from tf_transformer.checkpoints import AVERAGE, CheckpointStore
-from tf_transformer.errors import RunError, counted
+from tf_transformer.errors import RunError, clock, counted
 from tf_transformer.evaluation import Evaluated, EvaluationSet, Evaluator, Outcome, over_sets
 from tf_transformer.results import final_results
 from tf_transformer.run_folder import RunFolder

@@ -31,6 +31,13 @@ def counted(count: int, one: str, several: str = "") -> str:
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
+def clock(seconds: float) -> str:
+    """Seconds as ``h:mm:ss`` or ``m:ss``."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 class ProjectError(Exception):
     """Base of every error that the project raises about files, recipes and runs."""
 

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer.files import sha256_of
-from tf_transformer.recipe import Recipe, recipe_digest
+from tf_transformer.recipe import Recipe, portable, recipe_digest
 from tf_transformer.run_folder import RunFolder, versions
 
 
@@ -44,9 +45,11 @@ def final_results(
             for path in sorted(folder.tokenizer.rglob("*"))
             if path.is_file()
         },
+        "date": time.strftime("%Y-%m-%d"),
         "commit": commit(),
         "versions": versions(),
         "machine": machine(),
+        "recipe": portable(recipe),
     }
 
 

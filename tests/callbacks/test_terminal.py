@@ -12,7 +12,8 @@ from tf_transformer.build.translation import TranslationProblem
 from tf_transformer.callbacks import terminal as module
 from tf_transformer.callbacks.advance import Limits
 from tf_transformer.callbacks.state import TrainingState
-from tf_transformer.callbacks.terminal import Terminal, clock
+from tf_transformer.callbacks.terminal import Terminal
+from tf_transformer.errors import clock
 from tf_transformer.evaluation import Outcome
 
 HEADINGS = TranslationProblem.HEADINGS

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from tf_transformer.callbacks.advance import Limits
 from tf_transformer.callbacks.state import TrainingState
+from tf_transformer.errors import clock
 from tf_transformer.evaluation import Outcome
 
 FIRST = (("step", "update", 9, "{:,}"), ("loss", "loss", 8, "{:.3f}"))
@@ -111,13 +112,6 @@ class Terminal(keras.callbacks.Callback):
     def _in_interval(self) -> float:
         found: float = self.model.interval()[self.model.counted[0]]
         return found
-
-
-def clock(seconds: float) -> str:
-    """Seconds as ``h:mm:ss`` or ``m:ss``."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _cell(value: float | None, width: int, form: str) -> str:

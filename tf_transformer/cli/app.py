@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from tf_transformer.cli import answers, exports, plots, recipes, serving, training
+from tf_transformer.cli import answers, exports, listing, plots, recipes, serving, training
 from tf_transformer.cli.interruption import (
     EXIT_INTERRUPTED,
     EXIT_TERMINATED,
@@ -45,6 +45,7 @@ for _verb in (
     recipes.schema,
     recipes.recipe,
     exports.inspect,
+    listing.runs,
 ):
     app.command()(_verb)
 app.add_typer(plots.plot, name="plot")

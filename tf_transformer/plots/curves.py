@@ -58,9 +58,11 @@ def curves_figure(
     figure = Figure(figsize=(6 * across, 3.1 * down + room), layout="constrained")
     charts = figure.subplots(down, across, squeeze=False)
     styles = line_styles(len(runs))
+    # Curves that lie upon each other are all to be seen.
+    widths = np.linspace(2.8, 1.2, len(runs)) if len(runs) > 1 else [1.8]
     for axes, panel in zip(charts.flat, drawn, strict=False):
-        for rows, (colour, line) in zip(runs.values(), styles, strict=True):
-            _draw(axes, rows, panel, over, colour, line)
+        for rows, (colour, line), thickness in zip(runs.values(), styles, widths, strict=True):
+            _draw(axes, rows, panel, over, {"color": colour, "linestyle": line, "linewidth": thickness})
         put(axes.set_title, panel.title, fontsize=10)
         axes.set_xlabel("update" if over == "step" else "minutes")
         axes.grid(alpha=0.3)
@@ -71,15 +73,14 @@ def curves_figure(
     return figure
 
 
-def _draw(axes: Any, rows: Rows, panel: Panel, over: str, colour: str, line: str) -> None:
+def _draw(axes: Any, rows: Rows, panel: Panel, over: str, style: dict[str, Any]) -> None:
     places, values = _points(rows, panel.figure, over)
-    marker = "." if len(values) <= 30 else ""
-    axes.plot(places, values, color=colour, linestyle=line, marker=marker, linewidth=1.8)
+    axes.plot(places, values, marker="." if len(values) <= 30 else "", **style)
     if panel.beside is not None:
-        axes.plot(*_points(rows, panel.beside, over), color=colour, linestyle=line, linewidth=0.8, alpha=0.7)
+        axes.plot(*_points(rows, panel.beside, over), **style | {"linewidth": 0.8, "alpha": 0.7})
     best = _best(panel, places, values)
     if best is not None:
-        axes.plot(*best, "o", color=colour, markersize=8, fillstyle="none")
+        axes.plot(*best, "o", color=style["color"], markersize=8, fillstyle="none")
 
 
 def _best(

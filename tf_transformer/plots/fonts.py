@@ -146,6 +146,7 @@ def _rank(name: str) -> tuple[int, str]:
 def _characters(path: str | Path, index: int) -> set[int]:
     """The characters that a face of a font file has."""
     with suppress(OSError, RuntimeError):
-        face = {"face_index": index} if index else {}
+        # Older versions of Matplotlib read the first face of a collection alone.
+        face: dict[str, Any] = {"face_index": index} if index else {}
         return set(FT2Font(str(path), **face).get_charmap())
     return set()

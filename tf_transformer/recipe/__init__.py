@@ -11,6 +11,7 @@ from tf_transformer.recipe.generate import GenerateRecipe
 from tf_transformer.recipe.model_section import Model
 from tf_transformer.recipe.overrides import short_overrides
 from tf_transformer.recipe.reader import load_recipe
+from tf_transformer.recipe.recorded import changed_keys, portable
 from tf_transformer.recipe.schedules import (
     Constant,
     Cosine,
@@ -58,12 +59,14 @@ __all__ = [
     "Text",
     "Training",
     "TranslateRecipe",
+    "changed_keys",
     "commented_recipe",
     "compare_recipes",
     "data_files",
     "dump_recipe",
     "json_schema",
     "load_recipe",
+    "portable",
     "recipe_class",
     "recipe_digest",
     "short_overrides",

@@ -41,6 +41,24 @@ def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_files: bool 
     return _Reading(str(path), tree, path.absolute().parent, check_files).recipe(overrides)
 
 
+def parse_recipe(text: str, name: str, folder: Path) -> Recipe:
+    """Reads and checks a recipe that is no file of its own; the files that it names need not be there.
+
+    Args:
+        text: The recipe, as YAML.
+        name: What faults call it.
+        folder: Where paths in it begin.
+
+    Raises:
+        RecipeError: As for `load_recipe`.
+    """
+    try:
+        tree = read_tree(text)
+    except YamlFault as fault:
+        raise RecipeError(f"{name}:{fault.line}: {fault.rule}") from None
+    return _Reading(name, tree, folder.absolute(), check_files=False).recipe(())
+
+
 def _read_file(path: Path) -> Tree:
     try:
         with path.open("rb") as file:

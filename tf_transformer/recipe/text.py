@@ -45,7 +45,7 @@ def plain(value: Any) -> Any:
 
 def dump_recipe(recipe: Recipe) -> str:
     """The recipe as YAML with every key written out; :func:`load_recipe` reads it back as it was."""
-    return "# Resolved by tf-transformer: every key, as it was used.\n" + _yaml(plain(recipe))
+    return "# Resolved by tf-transformer: every key, as it was used.\n" + yaml_text(plain(recipe))
 
 
 def data_files(recipe: Recipe) -> list[Path]:
@@ -158,7 +158,8 @@ def _shown(path: tuple[str, ...], field: FieldInfo, section: type[Section]) -> A
     return plain(field.default)
 
 
-def _yaml(value: Any) -> str:
+def yaml_text(value: Any) -> str:
+    """Plain values as YAML, which the reader of recipes takes for the same."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 

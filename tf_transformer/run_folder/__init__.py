@@ -14,5 +14,15 @@
 
 from tf_transformer.run_folder.folder import RUN_FORMAT, RunFolder, versions
 from tf_transformer.run_folder.naming import default_run_path, record_results
+from tf_transformer.run_folder.overview import Overview, find_runs, overview_of
 
-__all__ = ["RUN_FORMAT", "RunFolder", "default_run_path", "record_results", "versions"]
+__all__ = [
+    "RUN_FORMAT",
+    "Overview",
+    "RunFolder",
+    "default_run_path",
+    "find_runs",
+    "overview_of",
+    "record_results",
+    "versions",
+]

@@ -25,7 +25,7 @@ from tf_transformer.files import (
     write_text,
 )
 from tf_transformer.recipe import Recipe, dump_recipe, load_recipe
-from tf_transformer.run_folder.lock import TIME, locked
+from tf_transformer.run_folder.lock import TIME, holder, locked
 
 RUN_FORMAT = 1
 _PACKAGES = ("tensorflow", "keras", "tensorflow-text", "keras-nlp", "sentencepiece", "sacrebleu", "numpy")
@@ -170,6 +170,10 @@ class RunFolder:
         with locked(self.path, self._lock_file.name):
             self._refuse_links()
             yield
+
+    def trainer(self) -> str | None:
+        """Which process trains here now; None where none does."""
+        return holder(self.path, self._lock_file.name)
 
     def _refuse_links(self) -> None:
         """Keeps a run from somebody else from writing elsewhere: what is written goes where a link leads."""

@@ -84,3 +84,20 @@ def _owner(content: bytes) -> str:
         return f"process {owner['pid']} on {owner['host']} since {owner['since']}"
     except (ValueError, KeyError, TypeError):
         return "another process"
+
+
+def holder(folder: Path, name: str) -> str | None:
+    """Who is in the block of ``locked`` now; None where nobody is, or where that cannot be told."""
+    try:
+        with open(folder / name, "rb", opener=_reading_without_links) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _owner(file.read())
+    except OSError:
+        return None
+    return None
+
+
+def _reading_without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)

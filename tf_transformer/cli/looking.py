@@ -1,0 +1,78 @@
+"""A text as a model looks at it: the inputs, and the token that stands at each position."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tf_transformer.presets import END_ID
+
+
+@dataclass(frozen=True)
+class Looked:
+    """One text, ready to be looked at.
+
+    Args:
+        inputs: What the model's ``attention`` takes, a batch of one.
+        sides: For each kind of attention the tokens that look, and those that are looked at.
+        answer: The text that answers it, where there is one.
+    """
+
+    inputs: Any
+    sides: dict[str, tuple[Sequence[str], Sequence[str]]]
+    answer: str | None = None
+
+
+def look(task: Any, text: str, answer: str | None = None) -> Looked:
+    """What a trained task makes of a text.
+
+    Args:
+        task: A translator, a classifier of text, or a generator.
+        text: As ``predict`` takes it.
+        answer: The translation that is looked at; by default the task's own.
+    """
+    return _LOOKS[task.TASK](task, text, answer)
+
+
+def _translation(task: Any, text: str, answer: str | None) -> Looked:
+    """A row of cross-attention is the token that is predicted there; one of self-attention, that is read."""
+    side = task.side
+    answer = task.translate([text])[0] if answer is None else answer
+    pieces = side.encode_target([answer])
+    if task.model.max_length is not None:  # an answer that was given may be longer than any of the model's
+        pieces = pieces[:, : task.model.max_length - 1]
+    inputs, labels = side.assemble(task.encode([text]), pieces)
+    source = _tokens(side.source_tokens, inputs["source_ids"])
+    names = side.source_tokens if side.shared else side.target_tokenizer.tokens
+    read, predicted = _tokens(names, inputs["target_ids"]), _tokens(names, labels)
+    sides = {"cross": (predicted, source), "encoder": (source, source), "decoder": (read, read)}
+    return Looked(inputs, sides, answer)
+
+
+def _classification(task: Any, text: str, answer: str | None) -> Looked:
+    side = task.side
+    ids = side.encode_text(task.normalize([text]))[:, : task.max_length]
+    inputs, _ = side.assemble(ids, tf.constant([0]))  # the label has no part in them
+    tokens = _tokens(side.tokens, inputs["source_ids"])
+    return Looked(inputs, {"encoder": (tokens, tokens)}, task.answers([text])[0].label)
+
+
+def _generation(task: Any, text: str, answer: str | None) -> Looked:
+    side = task.side
+    ids = side.encode_prompt([text])[:, : task.window - 1]
+    # The last piece is read, too, and not only predicted.
+    inputs, _ = side.assemble(tf.concat([ids, tf.ragged.constant([[END_ID]], tf.int32)], axis=1))
+    tokens = _tokens(side.tokenizer.tokens, inputs["target_ids"])
+    return Looked(inputs, {"decoder": (tokens, tokens)})
+
+
+_LOOKS: dict[str, Callable[[Any, str, str | None], Looked]] = {
+    "translate": _translation,
+    "classify_text": _classification,
+    "generate": _generation,
+}
+
+
+def _tokens(names: Sequence[str], ids: Any) -> list[str]:
+    return [names[number] for number in ids.numpy()[0]]
