@@ -1,11 +1,11 @@
 """The end of a training: the best checkpoint by dev, its scores on test, and ``results.json``."""
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tf_transformer.build import Problem
 from tf_transformer.build.weights import set_weights
+from tf_transformer.callbacks.farewell import farewell
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import AVERAGE, CheckpointStore
 from tf_transformer.errors import RunError, clock, counted
@@ -43,6 +43,8 @@ class Closing:
         self.task = task
         self.evaluator = evaluator
         self.say = say
+        self._examples: list[str] = []
+        self._has_test = False
 
     def run(self, dev: Sequence[EvaluationSet], tests: Sequence[EvaluationSet], state: TrainingState) -> None:
         """Averages where the recipe says so, chooses, scores, and writes the results.
@@ -62,6 +64,8 @@ class Closing:
         index.average_is_best = chosen == AVERAGE
         self.store.write_index(index)
         self._take(chosen)
+        self._examples = _examples(dev[0], outcomes[chosen])
+        self._has_test = bool(tests)
 
         def score(test: EvaluationSet) -> Evaluated:
             evaluated = self.evaluator.full(test)
@@ -132,8 +136,14 @@ class Closing:
         set_weights(self.task.model, found.weights, str(found.folder), sizes)
 
     def _point_the_way(self, state: TrainingState) -> None:
-        path, updates = shlex.quote(str(self.folder.path)), counted(state.step, "update")
+        updates, recipe = counted(state.step, "update"), self.recipe
         self.say(f"\ncomplete ({state.ended}) after {updates} in {clock(state.seconds)}: {self.folder.path}")
-        self.say(f"  {self.problem.WORDS.verb:<12}tf-transformer predict {path} < FILE")
-        self.say(f"  export      tf-transformer export {path} exported")
-        self.say(f"  look        tensorboard --logdir {shlex.quote(str(self.folder.tensorboard))}")
+        verb = self.problem.WORDS.verb
+        for line in farewell(self.folder, recipe.task, verb, self._examples, self._has_test):
+            self.say(line)
+
+
+def _examples(dev: EvaluationSet, outcome: Outcome) -> list[str]:
+    """Inputs to try a finished task with: those of the samples, or the beginnings of texts."""
+    texts = dev.columns.get("text", ())[:100]
+    return [each.source for each in outcome.samples] or [text for text in texts if isinstance(text, str)]

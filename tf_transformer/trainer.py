@@ -71,7 +71,8 @@ class _Training:
         self.reset = reset
         self.state = TrainingState()
         self.store = CheckpointStore(folder.checkpoints)
-        self.terminal = Terminal(self.state, problem_of(recipe).HEADINGS, quiet=quiet)
+        problem = problem_of(recipe)
+        self.terminal = Terminal(self.state, problem.HEADINGS, measure=problem.measure.name, quiet=quiet)
         self.beginning = begin(folder, recipe, self.store, self.terminal.say, reset)
         self.problem: Problem[Any] = problem_of(self.beginning.recipe)
 

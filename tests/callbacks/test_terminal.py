@@ -120,5 +120,11 @@ def test_the_bar_says_loss_speed_and_time_left(training: Any, monkeypatch: pytes
         training.sums["target_tokens"], now[0], state.step = 500.0, 104.0, 30
         terminal.on_train_batch_end(0, {"loss": 1.0})
         assert "· 250 tokens/s ·" in terminal._bar.tasks[0].description
+        # What was best before is known as soon as a training goes on.
+        terminal.measure, state.best, state.step = "val_bleu", 31.415, 35
+        terminal.on_train_batch_end(0, {"loss": 1.0})
+        assert terminal._bar.tasks[0].description.startswith("update 35 · loss 1.000 · best BLEU 31.41 · 250")
+        terminal.measure = "val_rouge_l"  # of which the table has no column
+        assert terminal._best() == " · best rouge l 31.41"
     finally:
         terminal.on_train_end()

@@ -15,8 +15,14 @@ from tf_transformer.cli import main
 from tf_transformer.errors import DataError
 from tf_transformer.recipe import RECIPES
 
-VERBS = ("train", "evaluate", "predict", "average", "export", "serve", "check", "schema", "recipe", "inspect")
-PLOTS = ("lr-range", "confusion", "rollout")
+VERBS = (
+    *("train", "evaluate", "predict", "average", "export", "serve", "check", "schema", "recipe", "inspect"),
+    "runs",
+)
+PLOTS = (
+    *("curves", "attention", "confusion", "rollout"),
+    *("schedule", "lr-range", "positions", "lengths"),
+)
 PROGRAM = Path(sys.executable).with_name("tf-transformer")
 
 

@@ -32,6 +32,7 @@ class Terminal(keras.callbacks.Callback):
     Args:
         state: Read for step and time.
         headings: The task's columns of the table: figure, heading, width, format.
+        measure: The figure by which the best checkpoint is chosen; the live line has its best value.
         quiet: Shows nothing.
 
     Attributes:
@@ -40,11 +41,17 @@ class Terminal(keras.callbacks.Callback):
     """
 
     def __init__(
-        self, state: TrainingState, headings: Sequence[tuple[str, str, int, str]], *, quiet: bool = False
+        self,
+        state: TrainingState,
+        headings: Sequence[tuple[str, str, int, str]],
+        *,
+        measure: str | None = None,
+        quiet: bool = False,
     ) -> None:
         super().__init__()
         self.state = state
         self.headings = (*FIRST, *headings, *LAST)
+        self.measure = measure
         self.quiet = quiet
         self.limits = Limits()
         self.batches_in_epoch = 1
@@ -79,7 +86,8 @@ class Terminal(keras.callbacks.Callback):
             return
         done = self._done()
         left = f" · {clock(self.state.seconds * (1 - done) / done)} left" if 0 < done < 1 else ""
-        line = f"update {self.state.step:,} · loss {float(logs['loss']):.3f} · {self._pace()}{left}"
+        loss = f"loss {float(logs['loss']):.3f}"
+        line = f"update {self.state.step:,} · {loss}{self._best()} · {self._pace()}{left}"
         self._bar.update(self._task, description=line, completed=done)
 
     def on_validation(self, record: dict[str, Any], outcome: Outcome) -> None:
@@ -98,6 +106,15 @@ class Terminal(keras.callbacks.Callback):
         """Share of the work that is done, by the limit that is nearest."""
         shares = self.limits.shares(self.state, self.batches_in_epoch)
         return min(1.0, max(shares.values(), default=0.0))
+
+    def _best(self) -> str:
+        """The best value on dev so far, with a separator before it; nothing before the first validation."""
+        if self.measure is None or self.state.best is None:
+            return ""
+        usual = (self.measure.removeprefix("val_").replace("_", " "), "{:.4g}")
+        known = {name: (heading, form) for name, heading, _, form in self.headings}
+        heading, form = known.get(self.measure, usual)
+        return f" · best {heading} {form.format(self.state.best)}"
 
     def _pace(self) -> str:
         """What a second takes of what the model counts first, such as ``4,000 tokens/s``."""

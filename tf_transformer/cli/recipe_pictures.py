@@ -91,7 +91,7 @@ def schedule(
     from tf_transformer.recipe import load_recipe
     from tf_transformer.run_folder import default_run_path
 
-    found = load_recipe(recipe, overrides or ())
+    found = load_recipe(recipe, overrides or (), check_files=False)
     name = default_run_path(recipe, overrides or (), type(found)).name
     file = place(output, f"{name}-schedule.png")
     with quiet_import():
@@ -172,7 +172,7 @@ def positions(
     if is_run:
         found, name = RunFolder.open(recipe_or_run).recipe(), recipe_or_run.resolve().name
     else:
-        found = load_recipe(recipe_or_run, overrides or ())
+        found = load_recipe(recipe_or_run, overrides or (), check_files=False)
         name = default_run_path(recipe_or_run, overrides or (), type(found)).name
     file = place(output, f"{name}-positions.png")
     kind = getattr(found.model, "positions", "none")

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from tf_transformer.plots.fonts import Lettering, lettering, put
 from tf_transformer.plots.style import LARGEST, SHARES, every
 
-_CELL = 0.2
-_SMALLEST, _WIDEST = 1.5, 6.0
+_CELL = 0.17
+_SMALLEST, _WIDEST = 1.5, 4.6
 """Inches of a side of a panel."""
 _SHEET = 15.0
 """Inches that panels stand beside each other in."""

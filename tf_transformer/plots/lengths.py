@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tf_transformer.plots.fonts import add_legend, put
 from tf_transformer.plots.style import line_styles
@@ -55,6 +56,7 @@ def lengths_figure(
             axes.axvline(limit + 0.5, color=colour, linestyle=":", label=label)
     axes.set(xlabel=f"{unit}{' (the last bar: longer ones too)' if end < longest else ''}", ylabel="examples")
     axes.set_xlim(edges[0], edges[-1])
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     put(axes.set_title, title)
     add_legend(axes)
