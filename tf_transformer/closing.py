@@ -5,11 +5,11 @@ from typing import Any
 
 from tf_transformer.build import Problem
 from tf_transformer.build.weights import set_weights
-from tf_transformer.callbacks.farewell import farewell
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import AVERAGE, CheckpointStore
 from tf_transformer.errors import RunError, clock, counted
 from tf_transformer.evaluation import Evaluated, EvaluationSet, Evaluator, Outcome, over_sets
+from tf_transformer.farewell import farewell
 from tf_transformer.results import final_results
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks.task import Task
@@ -136,10 +136,9 @@ class Closing:
         set_weights(self.task.model, found.weights, str(found.folder), sizes)
 
     def _point_the_way(self, state: TrainingState) -> None:
-        updates, recipe = counted(state.step, "update"), self.recipe
+        updates = counted(state.step, "update")
         self.say(f"\ncomplete ({state.ended}) after {updates} in {clock(state.seconds)}: {self.folder.path}")
-        verb = self.problem.WORDS.verb
-        for line in farewell(self.folder, recipe.task, verb, self._examples, self._has_test):
+        for line in farewell(self.folder, self.problem.WORDS, self._examples, self._has_test):
             self.say(line)
 
 

@@ -1,5 +1,6 @@
 """``plot``: pictures from the command line, and that a run is left alone."""
 
+import html
 import re
 import shutil
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_pictures_of_classifiers_are_for_classifiers(
 
 def texts_of(svg: Path) -> list[str]:
     """What is written in a picture."""
-    return re.findall(r"<!-- (.*?) -->", svg.read_text(encoding="utf-8"))
+    return [html.unescape(text) for text in re.findall(r"<!-- (.*?) -->", svg.read_text(encoding="utf-8"))]
 
 
 def test_curves_of_runs_beside_each_other(run: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:

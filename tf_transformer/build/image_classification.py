@@ -41,6 +41,8 @@ class ImageClassificationProblem(ExampleProblem[ClassifyImagesRecipe]):
         unit="picture",
         verb="classify",
         lengths="images.height and images.width",
+        picture="confusion",
+        reads_files=True,
     )
 
     def reader(self) -> Read:

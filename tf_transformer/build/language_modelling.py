@@ -49,7 +49,12 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
     """A recipe with ``task: generate``."""
 
     WORDS: ClassVar[Words] = Words(
-        row="text", data="text", unit="target token", verb="generate", lengths="data.window"
+        row="text",
+        data="text",
+        unit="target token",
+        verb="generate",
+        lengths="data.window",
+        picture="attention",
     )
     HEADINGS: ClassVar[tuple[Heading, ...]] = (
         ("val_loss", "dev loss", 9, "{:.4f}"),

@@ -48,6 +48,8 @@ class Words:
         unit: What an update's size is counted in: ``target token``.
         verb: What the finished task does: ``translate``.
         lengths: The keys that bound how long an example may be.
+        picture: What is to be seen of a finished one, a word of ``plot``: ``attention`` or ``confusion``.
+        reads_files: Whether ``predict`` takes names of files, in place of texts.
     """
 
     row: str
@@ -55,6 +57,8 @@ class Words:
     unit: str
     verb: str
     lengths: str
+    picture: str | None = None
+    reads_files: bool = False
 
 
 @dataclass(frozen=True)

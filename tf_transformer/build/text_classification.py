@@ -59,6 +59,7 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
         unit="text token",
         verb="classify",
         lengths="data.max_text_length",
+        picture="confusion",
     )
     BUDGET_COLUMN: ClassVar[str | None] = "text"
 

@@ -54,6 +54,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
         unit="target token",
         verb="translate",
         lengths="data.max_source_length and max_target_length",
+        picture="attention",
     )
     HEADINGS: ClassVar[tuple[Heading, ...]] = (
         ("val_loss", "dev loss", 9, "{:.3f}"),

@@ -32,7 +32,13 @@ class VectorClassificationProblem(ExampleProblem[ClassifyVectorsRecipe]):
     """A recipe with ``task: classify_vectors``."""
 
     WORDS: ClassVar[Words] = Words(
-        row="sequence", data="sequences", unit="sequence", verb="classify", lengths="data.max_length"
+        row="sequence",
+        data="sequences",
+        unit="sequence",
+        verb="classify",
+        lengths="data.max_length",
+        picture="confusion",
+        reads_files=True,
     )
 
     def reader(self) -> Read:

@@ -1,6 +1,6 @@
 """A text as a model looks at it: the inputs, and the token that stands at each position."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ class Looked:
     """
 
     inputs: Any
-    sides: dict[str, tuple[Sequence[str], Sequence[str]]]
+    sides: Mapping[str, tuple[Sequence[str], Sequence[str]]]
     answer: str | None = None
 
 

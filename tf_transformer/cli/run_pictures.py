@@ -75,7 +75,8 @@ def _panels(measures: Sequence[str], names: set[str]) -> list[Any]:
     speeds = sorted(name for name in names if name.endswith("_per_second"))
     # What is predicted counts, where what is read is counted too.
     speeds = [name for name in speeds if not name.startswith("source")] or speeds
-    panels += [Panel(f"{speeds[0].removesuffix('_per_second').replace('_', ' ')} a second", speeds[0])][:1]
+    for name in speeds[:1]:
+        panels.append(Panel(f"{name.removesuffix('_per_second').replace('_', ' ')} a second", name))
     return panels
 
 
@@ -114,9 +115,9 @@ def attention(
     """
     task = check_task(run, "tasks on text", KINDS)
     kinds = KINDS.get(task or "", ("cross",))
-    kind = kind or kinds[0]  # type: ignore[assignment]
-    if task is not None and kind not in kinds:
-        rule = f"must be {' or '.join(kinds)}, as this is {TASKS[task].noun}. Received: {kind}"
+    shown: str = kind or kinds[0]
+    if task is not None and shown not in kinds:
+        rule = f"must be {' or '.join(kinds)}, as this is {TASKS[task].noun}. Received: {shown}"
         raise typer.BadParameter(rule, param_hint="--kind")
     if target is not None and task != "translate":
         raise typer.BadParameter("is for translators", param_hint="--target")
@@ -132,14 +133,14 @@ def attention(
     say = teller(quiet)
     say(answering.name)
     looked = look(answering.task, sentence, target)
-    layers = answering.task.model.attention(looked.inputs)[kind]
+    layers = answering.task.model.attention(looked.inputs)[shown]
     layer = _within("--layer", layer, len(layers)) or len(layers)
     weights = np.asarray(layers[layer - 1])[0]  # [H, T, S]
     head, names = _within("--head", head, len(weights)), None
     if head is not None:
         weights, names = weights[[head - 1]], [f"head {head}"]
-    rows, columns = looked.sides[str(kind)]
-    what = "cross-attention" if kind == "cross" else f"self-attention of the {kind}"
+    rows, columns = looked.sides[shown]
+    what = "cross-attention" if shown == "cross" else f"self-attention of the {shown}"
     keep(attention_figure(weights, columns, rows, f"{name}: {what}, layer {layer}", names=names), file, say)
     if looked.answer is not None:
         say(f"answer: {looked.answer}")
