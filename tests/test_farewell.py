@@ -18,7 +18,7 @@ RUN = RunFolder(Path("runs/my run"))
 def test_a_translator() -> None:
     examples = ["-n", "a\tb", "back\\slash", "bell\x07", 'l\'été, "no" $HOME `ls`']
     assert list(farewell(RUN, TranslationProblem.WORDS, examples, has_test=True)) == [
-        "  there       results.json (the figures), metrics.jsonl (each validation), samples/, checkpoints/",
+        "  files       results.json (the figures), metrics.jsonl (each validation), samples/, checkpoints/",
         "  translate   echo 'l'\"'\"'été, \"no\" $HOME `ls`' | tf-transformer predict 'runs/my run'",
         "  look        tf-transformer plot curves 'runs/my run'",
         "              tf-transformer plot attention 'runs/my run' 'l'\"'\"'été, \"no\" $HOME `ls`'",

@@ -25,7 +25,7 @@ def farewell(folder: RunFolder, words: Words, examples: Sequence[str], has_test:
         has_test: Whether the recipe has a test set.
     """
     path, export = shlex.quote(str(folder.path)), shlex.quote(str(Path("exports", folder.path.name)))
-    yield "  there       results.json (the figures), metrics.jsonl (each validation), samples/, checkpoints/"
+    yield "  files       results.json (the figures), metrics.jsonl (each validation), samples/, checkpoints/"
     of_one = _file if words.reads_files else _text
     example = next(filter(None, map(of_one, examples)), None)
     asked = f"tf-transformer predict {path}"

@@ -54,6 +54,8 @@ def test_runs_are_listed_with_their_figures(
     broken = make(recipe, "broken", ROWS)
     broken.metrics_file.write_text("nonsense\n")
     (recipe.parent / "runs" / "notes").mkdir()
+    (recipe.parent / "runs" / ".hidden").mkdir()
+    (recipe.parent / "runs" / "sweep" / "back").symlink_to(recipe.parent / "runs")
     with RunFolder(Path("runs/sweep/new")).lock():
         assert main(["runs"]) == 0
     printed, told = capsys.readouterr()

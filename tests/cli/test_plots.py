@@ -15,7 +15,13 @@ from tf_transformer.cli.told_apart import told_apart
 from tf_transformer.models import Transformer
 from tf_transformer.plots import fonts
 from tf_transformer.recipe import load_recipe
-from tf_transformer.run_folder import default_run_path
+from tf_transformer.run_folder import RunFolder, default_run_path
+
+LANGUAGE = """\
+task: generate
+data: {train: {text: text.txt}, dev: {fraction: 0.5}}
+training: {steps: 10}
+"""
 
 
 @pytest.fixture
@@ -234,6 +240,11 @@ def test_positions_that_were_learnt(
     [
         (["attention", "RUN", "ab", "--layer", "0"], "Invalid value for '--layer': must be from 1 to 1000"),
         (["attention", "nowhere", "ab"], "nowhere: there is no such run folder"),
+        (
+            ["attention", "LANGUAGE", "ab", "--kind", "cross"],
+            "--kind: must be decoder, as this is a language model",
+        ),
+        (["attention", "LANGUAGE", "ab", "--target", "ab"], "Invalid value for --target: is for translators"),
         (["curves", "nowhere"], "nowhere: there is no such run folder"),
         (["curves"], "Missing argument 'RUN...'"),
         (
@@ -246,7 +257,13 @@ def test_positions_that_were_learnt(
 def test_other_things_are_refused(
     arguments: list[str], message: str, run: Path, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["plot", *(str(run) if word == "RUN" else word for word in arguments)]) in (1, 2)
+    language = RunFolder(run.parent / "language")
+    (run.parent / "text.txt").write_text("a text\n")
+    (run.parent / "language.yaml").write_text(LANGUAGE)
+    if not language.exists():
+        language.create(load_recipe(run.parent / "language.yaml"))
+    names = {"RUN": str(run), "LANGUAGE": str(language.path)}
+    assert main(["plot", *(names.get(word, word) for word in arguments)]) in (1, 2)
     printed, told = capsys.readouterr()
     assert printed == "" and message in told and told.count("\n") == 1
     assert list(here.iterdir()) == []

@@ -113,19 +113,10 @@ def attention(
     \b
     Example: tf-transformer plot attention runs/quickstart "I love you." --output attention.svg
     """
-    task = check_task(run, "tasks on text", KINDS)
-    kinds = KINDS.get(task or "", ("cross",))
-    shown: str = kind or kinds[0]
-    if task is not None and shown not in kinds:
-        rule = f"must be {' or '.join(kinds)}, as this is {TASKS[task].noun}. Received: {shown}"
-        raise typer.BadParameter(rule, param_hint="--kind")
-    if target is not None and task != "translate":
-        raise typer.BadParameter("is for translators", param_hint="--target")
+    shown = _kind(check_task(run, "tasks on text", KINDS), kind, target)
     name = run.resolve().name
     file = place(output, f"{name}-attention.png")
     with quiet_import():
-        import numpy as np
-
         from tf_transformer.cli.answering import open_answering
         from tf_transformer.cli.looking import look
         from tf_transformer.plots.attention import attention_figure
@@ -133,18 +124,35 @@ def attention(
     say = teller(quiet)
     say(answering.name)
     looked = look(answering.task, sentence, target)
-    layers = answering.task.model.attention(looked.inputs)[shown]
-    layer = _within("--layer", layer, len(layers)) or len(layers)
-    weights = np.asarray(layers[layer - 1])[0]  # [H, T, S]
-    head, names = _within("--head", head, len(weights)), None
-    if head is not None:
-        weights, names = weights[[head - 1]], [f"head {head}"]
+    weights, names, what = _chosen(answering.task.model.attention(looked.inputs)[shown], layer, head)
     rows, columns = looked.sides[shown]
-    what = "cross-attention" if shown == "cross" else f"self-attention of the {shown}"
-    keep(attention_figure(weights, columns, rows, f"{name}: {what}, layer {layer}", names=names), file, say)
+    title = f"{name}: {'cross-attention' if shown == 'cross' else f'self-attention of the {shown}'}, {what}"
+    keep(attention_figure(weights, columns, rows, title, names=names), file, say)
     if looked.answer is not None:
         say(f"answer: {looked.answer}")
     print(file)
+
+
+def _kind(task: str | None, kind: str | None, target: str | None) -> str:
+    """The kind of attention that is drawn, refused before anything is loaded where a task has none of it."""
+    kinds = KINDS.get(task or "", ("cross",))
+    if task is not None and kind is not None and kind not in kinds:
+        rule = f"must be {' or '.join(kinds)}, as this is {TASKS[task].noun}. Received: {kind}"
+        raise typer.BadParameter(rule, param_hint="--kind")
+    if target is not None and task not in (None, "translate"):
+        raise typer.BadParameter("is for translators", param_hint="--target")
+    return kind or kinds[0]
+
+
+def _chosen(layers: Sequence[Any], layer: int | None, head: int | None) -> tuple[Any, list[str] | None, str]:
+    """Weights `[heads, rows, columns]` of one layer, the heads' names where not all are drawn, and which."""
+    import numpy as np
+
+    number = _within("--layer", layer, len(layers)) or len(layers)
+    weights = np.asarray(layers[number - 1])[0]
+    if _within("--head", head, len(weights)) is None:
+        return weights, None, f"layer {number}"
+    return weights[[(head or 1) - 1]], [f"head {head}"], f"layer {number}"
 
 
 def _within(option: str, number: int | None, most: int) -> int | None:

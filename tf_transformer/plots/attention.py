@@ -52,10 +52,7 @@ def attention_figure(
     if len(weights) > 1:
         weights, names = np.concatenate([weights.mean(axis=0, keepdims=True), weights]), ["average", *names]
     rows, columns = _as_seen(target_tokens), _as_seen(source_tokens)
-    width, height = (min(max(_CELL * count, _SMALLEST), _WIDEST) for count in expected[:0:-1])
-    down = math.ceil(len(names) / max(int(_SHEET / (width + 0.3)), 1))
-    across = math.ceil(len(names) / down)
-    height = min(height, LARGEST / down - 0.4)
+    across, down, width, height = _layout(len(names), len(rows.texts), len(columns.texts))
     margin = 0.09 * max(len(token) for token in (*rows.texts, *columns.texts)) + 0.6
     size = (across * (width + 0.25) + margin + 0.9, down * (height + 0.35) + margin + 0.5)
     figure = Figure(figsize=size, layout="constrained")
@@ -73,6 +70,13 @@ def attention_figure(
     figure.colorbar(image, ax=panels, shrink=min(1.0, 2.5 / size[1]), label="share of attention", pad=0.01)
     put(figure.suptitle, title, fontsize=10)
     return figure
+
+
+def _layout(panels: int, rows: int, columns: int) -> tuple[int, int, float, float]:
+    """How many panels stand beside and below each other, and how wide and high each of them is."""
+    width, height = (min(max(_CELL * count, _SMALLEST), _WIDEST) for count in (columns, rows))
+    down = math.ceil(panels / max(int(_SHEET / (width + 0.3)), 1))
+    return math.ceil(panels / down), down, width, min(height, LARGEST / down - 0.4)
 
 
 def _as_seen(tokens: Sequence[str]) -> Lettering:

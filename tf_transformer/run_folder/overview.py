@@ -10,7 +10,7 @@ from tf_transformer.recipe import recipe_digest
 from tf_transformer.run_folder.folder import RunFolder
 
 _DEEPEST = 3
-"""Folders within folders that are looked through; also the end of links that lead in a circle."""
+"""Folders within folders that are looked through."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,13 @@ def find_runs(folder: Path) -> Iterator[tuple[Path, bool]]:
 
 def _found(folder: Path, depth: int) -> Iterator[tuple[Path, bool]]:
     try:
-        entries = sorted(entry for entry in folder.iterdir() if entry.is_dir())
+        entries = sorted(entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != ".")
     except OSError:  # one that may not be read holds nothing to tell of
         return
+    home = folder.resolve()
     for entry in entries:
+        if home.is_relative_to(entry.resolve()):  # a link back to where this began
+            continue
         if RunFolder(entry).exists():
             yield entry, True
             continue
