@@ -11,7 +11,7 @@ import pytest
 
 from tf_transformer.cli import drawn_positions, main
 from tf_transformer.cli.drawn_schedule import rates_of
-from tf_transformer.cli.told_apart import told_apart
+from tf_transformer.cli.told_apart import run_name, told_apart
 from tf_transformer.models import Transformer
 from tf_transformer.plots import fonts
 from tf_transformer.recipe import load_recipe
@@ -124,6 +124,7 @@ def test_runs_are_told_apart_by_as_little_as_possible() -> None:
     assert list(told_apart(folders)) == ["digits/1", "digits/2"]
     assert list(told_apart([Path("/a/x/run"), Path("/b/y/run")])) == ["x/run", "y/run"]
     assert list(told_apart([Path("/a/x"), Path("/b/y")])) == ["x", "y"]
+    assert (run_name(Path("/a/runs/x")), run_name(Path("/a/digits/1"))) == ("x", "digits-1")
 
 
 def test_attention_of_a_translation(run: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from tf_transformer.cli.options import Debug, Overrides, Quiet, RecipeFile, boun
 from tf_transformer.cli.pictures import Picture, keep, place
 from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.cli.streams import teller
+from tf_transformer.cli.told_apart import run_name
 
 SMALLEST, LARGEST = 1e-12, 1e6
 """Rates that a range test takes."""
@@ -170,7 +171,7 @@ def positions(
     if is_run and overrides:
         raise typer.BadParameter("overrides are for a recipe, and this is the folder of a run")
     if is_run:
-        found, name = RunFolder.open(recipe_or_run).recipe(), recipe_or_run.resolve().name
+        found, name = RunFolder.open(recipe_or_run).recipe(), run_name(recipe_or_run)
     else:
         found = load_recipe(recipe_or_run, overrides or (), check_files=False)
         name = default_run_path(recipe_or_run, overrides or (), type(found)).name

@@ -12,6 +12,7 @@ from tf_transformer.cli.pictures import Picture, check_task, keep, place
 from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.cli.streams import teller
 from tf_transformer.cli.task_options import TASKS
+from tf_transformer.cli.told_apart import run_name, told_apart
 from tf_transformer.errors import RunError
 
 MOST_PICTURES = 64
@@ -42,11 +43,10 @@ def curves(
     \b
     Example: tf-transformer plot curves runs/quickstart runs/quickstart-seed=2 --output curves.svg
     """
-    from tf_transformer.cli.told_apart import told_apart
     from tf_transformer.run_folder import RunFolder as Folder
 
     folders = {name: Folder.open(run) for name, run in told_apart(runs).items()}
-    file = place(output, f"{runs[0].resolve().name}-curves.png" if len(runs) == 1 else "curves.png")
+    file = place(output, f"{run_name(runs[0])}-curves.png" if len(runs) == 1 else "curves.png")
     rows = {name: folder.metrics() for name, folder in folders.items()}
     for name, found in rows.items():
         if not found:
@@ -114,7 +114,7 @@ def attention(
     Example: tf-transformer plot attention runs/quickstart "I love you." --output attention.svg
     """
     shown = _kind(check_task(run, "tasks on text", KINDS), kind, target)
-    name = run.resolve().name
+    name = run_name(run)
     file = place(output, f"{name}-attention.png")
     with quiet_import():
         from tf_transformer.cli.answering import open_answering
@@ -182,7 +182,7 @@ def confusion(
     Example: tf-transformer plot confusion runs/trec_questions --output confusion.svg
     """
     check_task(run, "classifiers", [task for task in TASKS if task.startswith("classify_")])
-    file = place(output, f"{run.resolve().name}-confusion.png")
+    file = place(output, f"{run_name(run)}-confusion.png")
     with quiet_import():
         from tf_transformer.cli.answering import open_answering
         from tf_transformer.cli.progress import progress
@@ -196,7 +196,7 @@ def confusion(
     with progress(f"{answering.UNIT}s", quiet, total=len(found)) as advance:
         evaluator: Any = answering.evaluator({})
         scores = evaluator.scores(found, advance)
-    title = f"{run.resolve().name}: {titled(found, answering.UNIT)}, accuracy {scores.values['accuracy']:.2%}"
+    title = f"{run_name(run)}: {titled(found, answering.UNIT)}, accuracy {scores.values['accuracy']:.2%}"
     keep(confusion_figure(scores.confusion, scores.titles, title), file, say)
     print(file)
 
@@ -220,7 +220,7 @@ def rollout(
     Example: tf-transformer plot rollout runs/mnist_5k three.png seven.png
     """
     check_task(run, "classifiers of pictures", ["classify_images"])
-    file = place(output, f"{run.resolve().name}-rollout.png")
+    file = place(output, f"{run_name(run)}-rollout.png")
     if len(pictures) > MOST_PICTURES:
         rule = f"must be at most {MOST_PICTURES} on a sheet. Received: {len(pictures)}"
         raise typer.BadParameter(rule, param_hint="PICTURE")

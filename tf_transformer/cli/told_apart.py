@@ -13,3 +13,8 @@ def told_apart(folders: Sequence[Path]) -> dict[str, Path]:
         if len(names) == len(parts) and not any(map(str.isdecimal, names)):
             return names
     return {}
+
+
+def run_name(folder: Path) -> str:
+    """What a run is called, such as ``quickstart``, or ``digits-1`` for ``digits/1``."""
+    return next(iter(told_apart([folder])), folder.name).replace("/", "-")
