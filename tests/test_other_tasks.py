@@ -62,7 +62,7 @@ def test_what_is_shown_is_in_its_own_words(
     assert "100 points · 4 updates an epoch\n" in shown and "12 parameters" in shown
     assert "   update    loss accuracy points/s    time\n" in shown
     assert "dev, step-00000020: accuracy " in shown and "test, step-00000020: accuracy " in shown
-    assert "  find        tf-transformer predict " in shown
+    assert "  find        echo " in shown and " | tf-transformer predict " in shown
 
 
 def test_a_run_of_another_task_is_not_continued(run: Path, reversal: Path) -> None:
