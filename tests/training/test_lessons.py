@@ -1,6 +1,5 @@
 """The lessons run, show what their code gives, and keep to one form; their page says what there is."""
 
-import ast
 import base64
 import importlib.util
 import io
@@ -108,16 +107,27 @@ def test_the_form_of_a_lesson(path: Path) -> None:
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     drawn = [output["data"]["image/png"] for cell in code for output in cell["outputs"] if "data" in output]
     assert drawn and max(len(base64.b64decode(png)) for png in drawn) < MOST_BYTES
-    assert any("from tf_transformer" in "".join(cell["source"]) for cell in code)
+    assert re.search("^from (tf_transformer|small_translator)", "\n".join(sources(path)), re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=[path.stem for path in LESSONS])
-def test_jupyter_would_show_the_same(path: Path) -> None:
-    """Plain Python, and no value at the end of a cell, which Jupyter alone would show."""
-    for code in sources(path):
-        last = ast.parse(code).body[-1]
-        is_print = isinstance(last, ast.Expr) and ast.unparse(last).startswith("print(")
-        assert not isinstance(last, ast.Expr) or is_print or code.endswith(";"), code
+def made_up(*sources: str) -> dict[str, Any]:
+    return {"cells": [{"cell_type": "code", "source": [source]} for source in sources]}
+
+
+def test_cells_share_names_and_what_jupyter_alone_would_show_is_refused() -> None:
+    draw = "import matplotlib.pyplot as plt\nplt.plot([size, 2])\nprint(size)\nprint('drawn')"
+    outputs = RUNNER.run(made_up("size = 1", draw, "size + 1;"), "made up")
+    assert [[output["output_type"] for output in found] for found in outputs] == [
+        [],
+        ["stream", "display_data"],
+        [],
+    ]
+    assert outputs[1][0]["text"] == ["1\n", "drawn\n"]
+    assert plt.get_fignums() == []
+    with pytest.raises(
+        ValueError, match=r"^made up, cell 1: a cell must not end with a value.*Received: 1 \+ 1$"
+    ):
+        RUNNER.run(made_up("1 + 1"), "made up")
 
 
 def test_the_page_lists_the_lessons_in_their_order() -> None:

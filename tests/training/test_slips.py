@@ -205,10 +205,10 @@ def test_targets_are_shifted_once() -> None:
     seen, right = inputs["target_ids"].numpy()[0].tolist(), labels.numpy()[0].tolist()
     assert list(zip(seen, right, strict=True)) == [(2, 4), (4, 5), (5, 3)]
     copies = 50 * np.eye(6)
-    assert float(MaskedCrossEntropy()([[4, 5]], copies[[[4, 5]]])) == pytest.approx(
+    assert float(MaskedCrossEntropy()(np.array([4, 5]), copies[[4, 5]])) == pytest.approx(
         0
     )  # not at all: copying wins
-    assert float(MaskedCrossEntropy()([right], copies[[seen]])) == pytest.approx(50)
+    assert float(MaskedCrossEntropy()(np.array(right), copies[seen])) == pytest.approx(50)
     assert list(zip(seen[:-1], right[1:], strict=True)) == [(2, 5), (4, 3)]  # twice: the word after the next
 
 

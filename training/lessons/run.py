@@ -7,6 +7,7 @@ is what its code gives. All run in one process and without Jupyter, since a kern
 TensorFlow a dozen times.
 """
 
+import ast
 import base64
 import contextlib
 import io
@@ -53,12 +54,25 @@ def _run_cell(code: str, place: str, names: dict[str, Any]) -> list[Output]:
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, place, "exec"), names)
+            _execute(code, place, names)
         pictures = [_picture(plt.figure(number)) for number in plt.get_fignums()]
     finally:
         plt.close("all")
     text = printed.getvalue().splitlines(keepends=True)
     return [{"name": "stdout", "output_type": "stream", "text": text}] * bool(text) + pictures
+
+
+def _execute(code: str, place: str, names: dict[str, Any]) -> None:
+    tree = ast.parse(code)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, place, "exec"), names)
+    if last is not None:
+        value = eval(compile(ast.Expression(last.value), place, "eval"), names)
+        if value is not None and not code.rstrip().endswith(";"):
+            raise ValueError(
+                f"{place}: a cell must not end with a value, which Jupyter would show; a semicolon hides it. "
+                f"Received: {ast.unparse(last)}"
+            )
 
 
 def _picture(figure: Any) -> Output:
