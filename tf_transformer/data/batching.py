@@ -1,5 +1,6 @@
 """Which rows make a batch: by a budget of real tokens, as a pure function of seed and epoch."""
 
+import copy
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -88,13 +89,28 @@ class BatchPlan:
         first = budget_column or self.columns[0]
         others = [name for name in self.columns if name != first]
         self._order = (first, *others)
-        self._first = np.asarray(lengths[first], np.int64)
-        self._second = np.asarray(lengths[others[0]], np.int64) if others else np.zeros_like(self._first)
+        self._counts_rows = budget_column is None
+        self._take(lengths)
         self._greatest = int(self._first.max()), int(self._second.max())
-        self._level = _levels(self._first, self._second)
-        self._cost = self._first if budget_column else np.ones_like(self._first)
         self._parts = corpus_parts(len(self._first), corpora, weights)
         self._edges, self._grid = self._best_strata(max_shapes)
+
+    def on(self, lengths: Mapping[str, IntArray]) -> "BatchPlan":
+        """A plan in the same shapes for other rows, none of them longer than the longest of this one.
+
+        Args:
+            lengths: As for the constructor; all rows occur once an epoch.
+        """
+        other = copy.copy(self)
+        other._take(lengths)
+        other._parts = corpus_parts(other.num_rows, None, None)
+        return other
+
+    def _take(self, lengths: Mapping[str, IntArray]) -> None:
+        self._first, *others = (np.asarray(lengths[name], np.int64) for name in self._order)
+        self._second = others[0] if others else np.zeros_like(self._first)
+        self._level = _levels(self._first, self._second)
+        self._cost = np.ones_like(self._first) if self._counts_rows else self._first
         self._recent: dict[int, list[Batch]] = {}
 
     @property

@@ -46,6 +46,7 @@ def clean(
     max_length_ratio: float = 9.0,
     labels: Collection[str] = (),
     has_lines: bool = False,
+    may_be_empty: bool = False,
 ) -> Corpus:
     """Normalise the texts of a corpus and drop the rows that have an empty side.
 
@@ -62,13 +63,14 @@ def clean(
         labels: Columns that hold labels, which are names and no text: only white space at their ends goes,
             and nothing about them is remarkable.
         has_lines: Whether a text may have lines, whose ends are nothing remarkable then.
+        may_be_empty: Whether it is no error that nothing is left, as of a part of a corpus.
 
     Returns:
         The cleaned corpus, in the order of the file.
 
     Raises:
         ValueError: `drop` has an unknown member, or `max_length_ratio` is not above 1.
-        DataError: Nothing is left.
+        DataError: Nothing is left, and `may_be_empty` is false.
     """
     unknown = sorted(set(drop) - set(KINDS))
     if unknown:
@@ -98,7 +100,7 @@ def clean(
         for kind in kinds:
             noted.setdefault(kind, []).append(int(line))
     report = corpus.report.extended(_findings(dropped), _findings(noted))
-    if not rows:
+    if not rows and not may_be_empty:
         reasons = ", ".join(f"{reason} {finding.count:,}" for reason, finding in report.dropped.items())
         raise DataError(f"{corpus.name}: no pairs are left of {report.read:,} rows ({reasons})")
     cleaned = Corpus(columns, corpus.lines, corpus.name, corpus.files, report)
@@ -254,16 +256,24 @@ def split_by_hash(
         raise ValueError(f"`fraction` must be above 0 and below 1. Received: {fraction}")
     if column not in corpus.columns:
         raise ValueError(f"`column` must be one of {sorted(corpus.columns)}. Received: {column!r}")
-    bound = int(Fraction(fraction) * 2**64)
-    carved = np.array([_hash(key(text)) < bound for text in corpus.columns[column]], bool)
+    carved = carved_rows(corpus.columns[column], fraction, key)
     if carved.all() or not carved.any():
         raise DataError(
             f"{corpus.name}: a fraction of {fraction} of {len(corpus):,} rows leaves one side without a row"
         )
-    return _part(corpus, ~carved, "rest"), _part(corpus, carved, "carved")
+    return part_of(corpus, ~carved, "rest"), part_of(corpus, carved, "carved")
 
 
-def _part(corpus: Corpus, chosen: np.ndarray[Any, np.dtype[np.bool_]], name: str) -> Corpus:
+def carved_rows(
+    texts: Collection[str], fraction: float, key: Callable[[str], str] = str
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which of some texts `split_by_hash` carves, bool `[texts]`."""
+    bound = int(Fraction(fraction) * 2**64)
+    return np.array([_hash(key(text)) < bound for text in texts], bool)
+
+
+def part_of(corpus: Corpus, chosen: np.ndarray[Any, np.dtype[np.bool_]], name: str) -> Corpus:
+    """One side of a corpus that was carved: `"rest"` or `"carved"`."""
     other = "carved out" if name == "rest" else "left in the rest"
     report = corpus.report.extended({other: Finding.at(corpus.lines[~chosen].tolist())})
     return corpus.select(np.flatnonzero(chosen), report)

@@ -49,13 +49,22 @@ class EncodedCorpus:
     def __len__(self) -> int:
         return len(self.lines)
 
+    @property
+    def sizes(self) -> list[int]:
+        """How many rows each corpus has."""
+        return [int(size) for size in np.bincount(self.corpora, minlength=len(self.reports))]
+
     def where(self, rows: Collection[int] | IntArray) -> list[str]:
         """Name and line number of rows, such as `train.en:17`, to find a bad batch in the files."""
         return [f"{self.reports[self.corpora[row]].name}:{self.lines[row]}" for row in rows]
 
 
 def encode(
-    corpus: Corpus, encoders: Mapping[str, Encoder], *, shifted: Collection[str] = ("target",)
+    corpus: Corpus,
+    encoders: Mapping[str, Encoder],
+    *,
+    shifted: Collection[str] = ("target",),
+    threads: int | None = None,
 ) -> EncodedCorpus:
     """Turn the texts of a corpus into ids, or into labels.
 
@@ -64,6 +73,7 @@ def encode(
         encoders: Name of a column to its encoder: strings `[batch]` to ragged int32 `[batch, None]`, or to
             labels, int32 `[batch]`.
         shifted: Columns whose rows take one position more than they have ids, for START or END.
+        threads: Batches of texts that are encoded at a time; one for each core by default.
 
     Returns:
         The encoded corpus, row for row. Its report notes rows with unknown tokens.
@@ -78,7 +88,7 @@ def encode(
     for name, encoder in encoders.items():
         if name not in corpus.columns:
             raise ValueError(f"`encoders` must be for {sorted(corpus.columns)}. Received: {name!r}")
-        values, sizes = _encode_column(name, corpus.columns[name], encoder)
+        values, sizes = _encode_column(name, corpus.columns[name], encoder, threads)
         if sizes is None:
             columns[name] = _dense(values)
             continue
@@ -91,7 +101,7 @@ def encode(
 
 
 def _encode_column(
-    name: str, texts: list[str], encoder: Encoder
+    name: str, texts: list[str], encoder: Encoder, threads: int | None
 ) -> tuple[np.ndarray[Any, np.dtype[np.int32]], IntArray | None]:
     """The values of a column, and how many each row has; None where it is one each."""
 
@@ -114,7 +124,7 @@ def _encode_column(
         return values, sizes
 
     # The operations of a tokenizer run on one core each; several batches at a time use the others.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         parts = list(pool.map(ids_of, range(0, len(texts), _LINES_AT_ONCE)))
     values = np.concatenate([np.zeros(0, np.int32), *(part[0] for part in parts)])
     sizes = [part[1] for part in parts if part[1] is not None]
@@ -178,6 +188,7 @@ def limit(
     on_long: Literal["drop", "truncate"] = "drop",
     *,
     keep_last: Collection[str] = ("source",),
+    may_be_empty: bool = False,
 ) -> EncodedCorpus:
     """Apply the limits of length, before anything is padded.
 
@@ -187,13 +198,14 @@ def limit(
         on_long: `"drop"` leaves out a row that is too long on any side, or without an id on one;
             `"truncate"` cuts each side that is too long and keeps every row.
         keep_last: Columns whose last id is an END, which stays the last one of a row that is cut.
+        may_be_empty: Whether it is no error that nothing is left, as of a part of a corpus.
 
     Returns:
         The limited corpus; its reports count by corpus and side.
 
     Raises:
         ValueError: An argument is wrong.
-        DataError: Nothing is left.
+        DataError: Nothing is left, and `may_be_empty` is false.
     """
     if on_long not in ("drop", "truncate"):
         raise ValueError(f"`on_long` must be 'drop' or 'truncate'. Received: {on_long!r}")
@@ -206,7 +218,7 @@ def limit(
     long = {f"{name} over {max_lengths[name]} positions": found for name, found in too_long.items()}
     if on_long == "drop":
         empty = {f"no tokens in {name}": size == 0 for name, size in sizes.items()}
-        return _without(encoded, empty | long)
+        return _without(encoded, empty | long, may_be_empty)
     columns, lengths = dict(encoded.columns), dict(encoded.lengths)
     for name, found in too_long.items():
         if found.any():
@@ -230,7 +242,7 @@ def _truncated(ids: tf.RaggedTensor, sizes: IntArray, most: IntArray, keep_last:
     return _ragged(values[keep], most)
 
 
-def _without(encoded: EncodedCorpus, reasons: Mapping[str, Flags]) -> EncodedCorpus:
+def _without(encoded: EncodedCorpus, reasons: Mapping[str, Flags], may_be_empty: bool) -> EncodedCorpus:
     """The corpus without rows that a reason speaks against; a row counts under the first one."""
     kept = np.ones(len(encoded), bool)
     first: dict[str, Flags] = {}
@@ -239,7 +251,7 @@ def _without(encoded: EncodedCorpus, reasons: Mapping[str, Flags]) -> EncodedCor
         kept &= ~found
     if kept.all():
         return encoded
-    if not kept.any():
+    if not kept.any() and not may_be_empty:
         counts = ", ".join(f"{reason}: {found.sum():,}" for reason, found in first.items() if found.any())
         names = ", ".join(report.name for report in encoded.reports)
         raise DataError(f"{names}: no rows are left of {len(encoded):,} ({counts})")

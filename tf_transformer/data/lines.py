@@ -85,7 +85,8 @@ class LineReader:
         max_line_bytes: What `MAX_LINE_BYTES` is for this file.
 
     Attributes:
-        count: Lines read so far.
+        count: The number of the last line read, from 1; 0 before the first.
+        before: Lines of the file that are passed over, so that the first one read has the next number.
         ended: Whether the last of them had a line end.
         bad: Line number (from 1) to what is wrong with it.
         notes: Sentences on how the file was read, where that is not plain.
@@ -100,7 +101,7 @@ class LineReader:
     ) -> None:
         self.path = Path(path)
         self.encoding = check_encoding(encoding)
-        self.count = 0
+        self.count = self.before = 0
         self.ended = True
         self.bad: dict[int, BadLine] = {}
         self.notes: list[str] = []

@@ -11,9 +11,11 @@ from tf_transformer.arguments import whole_number
 from tf_transformer.data.augmented import Augment
 from tf_transformer.data.batching import Batch, BatchPlan
 from tf_transformer.data.encoding import Column, EncodedCorpus, encode, limit, merge, token_warnings
+from tf_transformer.data.prepared import StoredColumn
 from tf_transformer.data.row_plan import RowPlan
 from tf_transformer.data.sampled_plan import Ids, SampledPlan
 from tf_transformer.data.shapes import IntArray
+from tf_transformer.data.streamed_plan import StreamedPlan
 from tf_transformer.data.windows import WindowBatch, WindowPlan, slices_of
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "Position",
     "RowPlan",
     "SampledPlan",
+    "StreamedPlan",
     "WindowPlan",
     "encode",
     "evaluation_batches",
@@ -34,7 +37,7 @@ __all__ = [
     "training_dataset",
 ]
 
-Plan = BatchPlan | SampledPlan | RowPlan | WindowPlan
+Plan = BatchPlan | SampledPlan | RowPlan | WindowPlan | StreamedPlan
 Assemble = Callable[..., Any]
 _SPANS = ("starts", "sizes")
 """What a batch of windows says beside its rows."""
@@ -93,22 +96,22 @@ def training_dataset(
 ) -> tf.data.Dataset:
     """Batches without end, in the order of a plan.
 
-    Args:
-        encoded: The corpus that the plan was made for.
-        plan: Which rows make a batch, and what they are padded to; a `SampledPlan` also has the ids, and for
-            a `WindowPlan` it is windows of rows.
-        assemble: Called in a graph with keywords: for each ragged column, `source` say, `source_ids`, its
-            int32 ids `[batch, None]`, and `source_length`, the scalar int32 length to pad to; for any other
-            column its name, the rows of the tensor. Returns what the model gets, such as `(inputs, labels)`.
-        start: Epoch and batch to begin with; a late one is no slower than the first.
-        augment: Called in a graph with what `assemble` returned and the numbers of epoch and batch, int64
-            scalars, which whatever it draws must depend on alone; returns what the model gets instead.
+        Args:
+            encoded: The corpus that the plan was made for.
+            plan: Which rows make a batch, and what they are padded to; a `SampledPlan` also has the ids, and for
+    a `WindowPlan` it is windows of rows; a `StreamedPlan` reads them.
+            assemble: Called in a graph with keywords: for each ragged column, `source` say, `source_ids`, its
+                int32 ids `[batch, None]`, and `source_length`, the scalar int32 length to pad to; for any other
+                column its name, the rows of the tensor. Returns what the model gets, such as `(inputs, labels)`.
+            start: Epoch and batch to begin with; a late one is no slower than the first.
+            augment: Called in a graph with what `assemble` returned and the numbers of epoch and batch, int64
+                scalars, which whatever it draws must depend on alone; returns what the model gets instead.
 
-    Returns:
-        An infinite dataset of what `assemble` returns, one element a batch, in the order of the plan exactly.
+        Returns:
+            An infinite dataset of what `assemble` returns, one element a batch, in the order of the plan exactly.
 
-    Raises:
-        ValueError: The plan is for other columns or another number of rows.
+        Raises:
+            ValueError: The plan is for other columns or another number of rows.
     """
     if set(plan.columns) != set(encoded.lengths) or plan.num_rows != len(encoded):
         raise ValueError(
@@ -117,6 +120,13 @@ def training_dataset(
         )
     first = start if isinstance(start, Position) else Position(*start)
 
+    if isinstance(plan, StreamedPlan):
+        # Pools take the place of epochs: each is read, shuffled and left behind.
+        pool, batch = plan.place(first.epoch, first.batch)
+        pools = tf.data.Dataset.from_generator(
+            lambda: plan.pools_from(pool), output_signature=tf.TensorSpec([], tf.int64)
+        )
+        return _dataset(encoded, pools, plan.batches_of, Position(pool, batch), assemble, plan.ids_of)
     epochs = tf.data.Dataset.counter(first.epoch, 1)
     sampled = plan.ids if isinstance(plan, SampledPlan) else None
     spans = _SPANS if isinstance(plan, WindowPlan) else ()
@@ -276,6 +286,8 @@ def _dataset(
 
 def _taken(column: Column, rows: Any, *spans: Any) -> Column:
     """Rows of a column, or spans of them."""
+    if isinstance(column, StoredColumn):
+        return column.gather(rows)
     return slices_of(column, rows, *spans) if spans else tf.gather(column, rows)
 
 

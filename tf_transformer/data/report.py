@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 _SHOWN = 3
 """Line numbers that a report keeps of each finding: enough to look at, short enough for a terminal."""
@@ -104,6 +105,31 @@ class CorpusReport:
             "noted": {kind: _plain(finding) for kind, finding in self.noted.items()},
             "warnings": list(self.warnings),
         }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "CorpusReport":
+        """The report that `to_dict` wrote."""
+        dropped, noted = (
+            {
+                kind: Finding(found["count"], tuple(found["first_lines"]))
+                for kind, found in values[name].items()
+            }
+            for name in ("dropped", "noted")
+        )
+        return cls(values["name"], values["read"], dropped, noted, tuple(values["warnings"]))
+
+    @classmethod
+    def of_parts(cls, parts: Sequence["CorpusReport"]) -> "CorpusReport":
+        """The report of a corpus whose parts were read one by one.
+
+        Args:
+            parts: Their reports, in the order of the lines, at least one.
+        """
+        whole = cls(parts[0].name, 0)
+        for part in parts:
+            warnings = [warning for warning in part.warnings if warning not in whole.warnings]
+            whole = replace(whole.extended(part.dropped, part.noted, warnings), read=whole.read + part.read)
+        return whole
 
 
 def _plain(finding: Finding) -> dict[str, object]:

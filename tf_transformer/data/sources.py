@@ -11,6 +11,7 @@ import numpy as np
 
 from tf_transformer.data.lines import BadLine, LineReader, check_encoding
 from tf_transformer.data.report import CorpusReport, Finding
+from tf_transformer.data.spans import Span, SpanReader, refuse_unequal
 from tf_transformer.data.tables import read_cells, table_kind
 from tf_transformer.errors import DataError
 
@@ -60,6 +61,7 @@ def read_parallel(
     encoding: str | Mapping[str, str] = "utf-8",
     on_bad_row: OnBadRow = "error",
     name: str | None = None,
+    spans: Mapping[str, Span] | None = None,
 ) -> Corpus:
     """Read files whose lines belong together: line i of one is the translation of line i of the others.
 
@@ -71,6 +73,7 @@ def read_parallel(
         on_bad_row: What happens to a line that cannot be decoded, has a NUL or is over 1 MiB: `"error"`
             stops, `"skip"` leaves the row out and counts it.
         name: What reports call the corpus; by default the first file's name.
+        spans: For each column the lines that are read; all of them by default.
 
     Returns:
         The corpus.
@@ -89,10 +92,10 @@ def read_parallel(
     columns: dict[str, list[str]] = {}
     readers: dict[str, LineReader] = {}
     for column, path in paths.items():
-        readers[column] = LineReader(path, encodings[column])
+        readers[column] = _reader(path, encodings[column], None if spans is None else spans[column])
         columns[column] = list(readers[column])
         _refuse_empty(readers[column])
-    _refuse_unequal({reader.path: reader.count for reader in readers.values()})
+    refuse_unequal({reader.path: reader.count for reader in readers.values()})
     bad: dict[int, BadLine] = {}
     for column, reader in readers.items():
         if reader.bad and on_bad_row == "error":
@@ -103,7 +106,7 @@ def read_parallel(
     first = next(iter(paths.values()))
     notes = [note for reader in readers.values() for note in reader.notes]
     report = CorpusReport(name or first.name, count, warnings=tuple(notes))
-    lines = np.arange(1, count + 1, dtype=np.int64)
+    lines = np.arange(1, count + 1, dtype=np.int64) + next(iter(readers.values())).before
     return without_bad_rows(Corpus(columns, lines, report.name, tuple(paths.values()), report), bad)
 
 
@@ -114,6 +117,7 @@ def read_table(
     encoding: str = "utf-8",
     on_bad_row: OnBadRow = "error",
     name: str | None = None,
+    span: Span | None = None,
 ) -> Corpus:
     """Read columns of a table: `.tsv` (no quoting), `.csv` (RFC 4180) or `.jsonl`, each also with `.gz`.
 
@@ -128,6 +132,8 @@ def read_table(
         encoding: Encoding of the file. A byte-order mark in it goes before.
         on_bad_row: `"error"` stops at bad rows, `"skip"` leaves them out and counts them.
         name: What reports call the corpus; by default the file's name.
+        span: The lines that are read, beside the header; all of them by default. The number of columns is
+            then the one that most rows of these have.
 
     Returns:
         The corpus.
@@ -141,7 +147,7 @@ def read_table(
     check_encoding(encoding)
     file = Path(path)
     _check_columns(columns, table_kind(file))
-    reader = LineReader(file, encoding)
+    reader = _reader(file, encoding, span)
     cells = read_cells(reader, columns)
     _refuse_empty(reader)
     if cells.bad and on_bad_row == "error":
@@ -153,6 +159,10 @@ def read_table(
     report = CorpusReport(name or file.name, rows, blank, warnings=tuple(reader.notes))
     lines = np.array(cells.lines, np.int64)
     return without_bad_rows(Corpus(cells.columns, lines, report.name, (file,), report), cells.bad)
+
+
+def _reader(path: Path, encoding: str, span: Span | None) -> LineReader:
+    return LineReader(path, encoding) if span is None else SpanReader(path, encoding, span)
 
 
 def without_bad_rows(corpus: Corpus, bad: Mapping[int, BadLine]) -> Corpus:
@@ -228,9 +238,3 @@ def _refuse_twice(paths: Mapping[str, Path]) -> None:
 def _refuse_empty(reader: LineReader) -> None:
     if not reader.count:
         raise DataError(f"{reader.path}: the file is empty: there are no pairs to read")
-
-
-def _refuse_unequal(counts: Mapping[Path, int]) -> None:
-    if len(set(counts.values())) > 1:
-        listed = ", ".join(f"{path} has {count:,}" for path, count in counts.items())
-        raise DataError(f"Parallel files must have equal numbers of lines. Received: {listed}")

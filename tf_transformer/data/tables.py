@@ -126,7 +126,7 @@ def csv_rows(reader: LineReader, cells: Cells) -> Iterator[tuple[int, list[str]]
     # A lone CR would be taken as a line end by the parser; as white space it ends as a space anyway.
     rows = csv.reader((text.replace("\r", " ") + "\n" for text in reader), strict=True)
     while True:
-        first = rows.line_num + 1
+        first = reader.before + rows.line_num + 1
         try:
             row = next(rows)
         except StopIteration:
@@ -139,7 +139,7 @@ def csv_rows(reader: LineReader, cells: Cells) -> Iterator[tuple[int, list[str]]
                 ) from None
             cells.bad[first] = BadLine("quotes", f"misplaced quote ({error})")
             row = [""]
-        span = range(first, rows.line_num + 1)
+        span = range(first, reader.before + rows.line_num + 1)
         fault = next((reader.bad[line] for line in span if line in reader.bad), None)
         if fault is not None:
             cells.bad[first] = fault
