@@ -160,7 +160,7 @@ def with_precision(recipe: Recipe, say: Callable[[str], None]) -> Recipe:
 
 def _is_altered_text(change: Change) -> bool:
     """Whether a file of training text holds something else than it did."""
-    return change.key.startswith("data.train.") and change.is_content
+    return change.key.startswith(("data.train.", "data.prepared")) and change.is_content
 
 
 def _listed(changes: Collection[Change]) -> str:

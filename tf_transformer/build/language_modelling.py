@@ -17,6 +17,7 @@ from tf_transformer.build.text_data import (
     make_tokenizer,
     read_examples,
     read_sets,
+    spread,
     texts_of,
 )
 from tf_transformer.build.weights import check_vocabularies
@@ -100,7 +101,9 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
         return split_by_hash(corpus, fraction, "text") if self._has_end else carve_ends(corpus, fraction)
 
     def make_side(self, examples: Examples) -> LanguagePreprocessor:
-        tokenizer = make_tokenizer(self.recipe.text, texts_of(examples.train, "text"))
+        tokenizer = make_tokenizer(
+            self.recipe.text, texts_of(spread(examples.train, self.recipe.text.vocabulary_lines), "text")
+        )
         return LanguagePreprocessor(tokenizer, self._normalizer(), self._has_end)
 
     def load_side(self, folder: Path) -> LanguagePreprocessor:

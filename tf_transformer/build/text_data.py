@@ -1,13 +1,16 @@
 """What tasks that read text have in common: from a recipe's entries to corpora, sets and tokenizers."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tf_transformer.build.problem import Examples
 from tf_transformer.data.cleaning import clean, overlap, split_by_hash
 from tf_transformer.data.sources import Corpus, read_parallel, read_table
+from tf_transformer.data.spans import Span
 from tf_transformer.errors import DataError
 from tf_transformer.evaluation import EvaluationSet
 from tf_transformer.recipe import Data, Text
@@ -45,6 +48,10 @@ class TextSet:
 Read = Callable[[Any, str | None], Corpus]
 """An entry of a recipe, and what reports call it (None for its title), to its rows, cleaned."""
 
+
+Spans = Mapping[str, Span]
+"""For each column of parallel files which lines are read; of a table under the name `TABLE`."""
+TABLE = "table"
 
 Carve = Callable[[Corpus, float], tuple[Corpus, Corpus]]
 """A corpus and a fraction to what remains of it, and what is carved for dev."""
@@ -118,7 +125,11 @@ def build_normalizer(text: Text, keep: WhiteSpace = "words") -> Normalizer:
 
 
 def read_entry(
-    entry: Any, normalizer: Normalizer, name: str | None = None, labels: Collection[str] = ()
+    entry: Any,
+    normalizer: Normalizer,
+    name: str | None = None,
+    labels: Collection[str] = (),
+    spans: Spans | None = None,
 ) -> Corpus:
     """Reads one entry and cleans it; its columns are those of its ``columns_read``.
 
@@ -127,11 +138,20 @@ def read_entry(
         normalizer: The recipe's.
         name: What reports call the corpus; by default the entry's title.
         labels: Columns that are no text.
+        spans: What of it is read; it may then hold nothing that is left.
     """
     how, columns = how_read(entry, name), entry.columns_read
-    is_table = isinstance(entry, Table)
-    corpus = read_table(entry.table, columns, **how) if is_table else read_parallel(columns, **how)
-    return clean(corpus, normalizer.normalize_texts, deduplicate=entry.deduplicate, labels=labels)
+    if isinstance(entry, Table):
+        corpus = read_table(entry.table, columns, span=spans[TABLE] if spans else None, **how)
+    else:
+        corpus = read_parallel(columns, spans=spans, **how)
+    return clean(
+        corpus,
+        normalizer.normalize_texts,
+        deduplicate=entry.deduplicate,
+        labels=labels,
+        may_be_empty=spans is not None,
+    )
 
 
 def how_read(entry: Any, name: str | None) -> dict[str, Any]:
@@ -157,6 +177,20 @@ def make_tokenizer(text: Text, lines: Sequence[str]) -> Tokenizer:
     if text.tokenizer == "sentencepiece":
         options |= {"model_type": text.sentencepiece_type, "byte_fallback": text.byte_fallback}
     return train_tokenizer(text.tokenizer, lines, **options)
+
+
+def spread(corpora: Sequence[Corpus], most: int) -> list[Corpus]:
+    """Corpora with so many rows in all at most, evenly spread over them."""
+    total = sum(map(len, corpora))
+    if total <= most:
+        return list(corpora)
+    return [corpus.select(np.flatnonzero(evenly(len(corpus), most, total))) for corpus in corpora]
+
+
+def evenly(size: int, most: int, total: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which of `size` things are taken where `most` of `total` are, bool `[size]`."""
+    steps = np.arange(size + 1, dtype=np.int64) * min(most, total) // max(total, 1)
+    return steps[1:] > steps[:-1]
 
 
 def texts_of(corpora: Sequence[Corpus], *columns: str) -> list[str]:

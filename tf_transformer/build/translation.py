@@ -11,6 +11,7 @@ from tf_transformer.build.sampling import Samples, build_samplers
 from tf_transformer.build.stack import stack_keywords
 from tf_transformer.build.text_data import (
     Carve,
+    Spans,
     TextSet,
     build_normalizer,
     make_tokenizer,
@@ -18,6 +19,7 @@ from tf_transformer.build.text_data import (
     read_examples,
     read_sets,
     sample_texts,
+    spread,
     texts_of,
 )
 from tf_transformer.build.weights import check_vocabularies
@@ -26,7 +28,8 @@ from tf_transformer.data.batching import Batch
 from tf_transformer.data.cleaning import split_by_hash
 from tf_transformer.data.encoding import EncodedCorpus, encode, limit, merge, token_warnings
 from tf_transformer.data.pipeline import BatchPlan, Plan, SampledPlan, evaluation_batches
-from tf_transformer.data.source_lines import joined, split_untagged
+from tf_transformer.data.plan_arguments import tempered
+from tf_transformer.data.source_lines import joined, split_untagged, untagged
 from tf_transformer.data.sources import Corpus
 from tf_transformer.errors import RecipeError, counted
 from tf_transformer.evaluation import EvaluationSet
@@ -34,7 +37,6 @@ from tf_transformer.evaluation.teacher_forced import TeacherForced
 from tf_transformer.evaluation.translation import TranslationEvaluator
 from tf_transformer.models import Transformer
 from tf_transformer.recipe import TranslateRecipe
-from tf_transformer.recipe.translate import TranslateData
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.scores.rouge import demand_rouge
 from tf_transformer.tasks import SearchOptions, Translator
@@ -66,24 +68,48 @@ class TranslationProblem(Problem[TranslateRecipe]):
     BUDGET_COLUMN: ClassVar[str | None] = "target"
 
     def read(self) -> Examples:
-        if self.recipe.evaluation.rouge is not None:
-            demand_rouge()  # now, not when the first validation asks for it
+        self.check_measures()
         return read_examples(self.recipe.data, self._read_entry, self._carve)
+
+    def check_measures(self) -> None:
+        """Refuses, now and not when the first validation asks for it, what cannot be measured here."""
+        if self.recipe.evaluation.rouge is not None:
+            demand_rouge()
 
     def read_split(self, split: str) -> Examples:
         return read_sets(self.recipe.data, split, self._read_entry, self._carve)
 
-    def _read_entry(self, entry: Any, name: str | None) -> Corpus:
-        return joined(read_entry(entry, build_normalizer(self.recipe.text), name), entry.tag)
+    def _read_entry(self, entry: Any, name: str | None, spans: Spans | None = None) -> Corpus:
+        normalizer = build_normalizer(self.recipe.text)
+        return joined(read_entry(entry, normalizer, name, spans=spans), entry.tag)
 
     @property
     def _carve(self) -> Carve:
         return split_untagged if self.recipe.data.tags else split_by_hash
 
+    # What `Preparable` asks for.
+
+    def read_part(self, entry: Any, spans: Spans) -> Corpus:
+        return self._read_entry(entry, None, spans)
+
+    def carve_key(self, text: str) -> str:
+        return untagged(text) if self.recipe.data.tags else text
+
+    def encode_part(self, corpus: Corpus, side: Preprocessor, threads: int) -> EncodedCorpus:
+        encoded = _encode([corpus], side, threads)
+        return limit(encoded, self._limits, self.recipe.data.on_long, may_be_empty=True)
+
+    def pieces(self, side: Preprocessor) -> list[str]:
+        return [*side.source_tokens, *side.target_tokenizer.tokens]
+
+    def vocabularies(self, side: Preprocessor) -> dict[str, int]:
+        return {"source": side.source_vocabulary_size, "target": side.target_vocabulary_size}
+
     def make_side(self, examples: Examples) -> Preprocessor:
         text, data = self.recipe.text, self.recipe.data
         form = SourceForm(data.source_columns, data.tags)
-        source, target = form.texts(texts_of(examples.train, "source")), texts_of(examples.train, "target")
+        train = spread(examples.train, text.vocabulary_lines)
+        source, target = form.texts(texts_of(train, "source")), texts_of(train, "target")
         if text.shared:
             tokenizers = [make_tokenizer(text, source + target)]
         else:
@@ -105,13 +131,34 @@ class TranslationProblem(Problem[TranslateRecipe]):
         return f"vocabularies of {side.source_vocabulary_size} and {side.target_vocabulary_size}"
 
     def encode(self, examples: Examples, side: Preprocessor) -> EncodedCorpus:
-        data = self.recipe.data
-        _check_form(side.source_form, data)
-        return limit(_encode(examples.train, side), self._limits, data.on_long)
+        self.check_form(side)
+        return limit(_encode(examples.train, side), self._limits, self.recipe.data.on_long)
+
+    def check_form(self, side: Preprocessor) -> None:
+        """Refuses data of another form than the model of a run was made for.
+
+        Raises:
+            RecipeError: Then.
+        """
+        form, data = side.source_form, self.recipe.data
+        strange = sorted(set(data.tags) - set(form.tags))
+        if strange:
+            known = ", ".join(form.tags) or "none"
+            raise RecipeError(f"data.train: the model knows the tags {known}. Received: {strange[0]}")
+        if form.tags and not data.tags:
+            raise RecipeError(f"data.train: must have a tag, {', '.join(form.tags)}, as the model does")
+        if data.source_columns != form.columns:
+            raise RecipeError(
+                f"data.train: the model reads sources of {counted(form.columns, 'column')}. "
+                f"Received: {data.source_columns}"
+            )
 
     def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> BatchPlan:
-        seed = self.recipe.training.seed
+        seed, weights = self.recipe.training.seed, self._weights(encoded, weights)
         return BatchPlan(encoded.lengths, size, seed=seed, corpora=encoded.corpora, weights=weights)
+
+    def _weights(self, encoded: EncodedCorpus, weights: Sequence[float]) -> list[float]:
+        return tempered(weights, encoded.sizes, self.recipe.data.temperature)
 
     def plan(self, examples: Examples, encoded: EncodedCorpus, side: Preprocessor) -> Plan:
         training, sampling = self.recipe.training, self.recipe.training.subword_sampling
@@ -121,7 +168,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
         if sampling.sides != "both":
             tokenizers = {sampling.sides: tokenizers[sampling.sides]}
         samplers, settings = build_samplers(sampling, tokenizers, examples.train, encoded)
-        weights, size = examples.weights, self.update_size
+        weights, size = self._weights(encoded, examples.weights), self.update_size
         limits, seed = self._limits, training.seed
         return SampledPlan(encoded, samplers, limits, settings, size, seed=seed, weights=weights)
 
@@ -264,28 +311,9 @@ class TranslationProblem(Problem[TranslateRecipe]):
         return keys.get(self.recipe.training.best_by, ())
 
 
-def _encode(corpora: Sequence[Corpus], side: Preprocessor) -> EncodedCorpus:
+def _encode(corpora: Sequence[Corpus], side: Preprocessor, threads: int | None = None) -> EncodedCorpus:
     encoders = {"source": side.encode_source, "target": side.encode_target}
-    return merge([encode(corpus, encoders) for corpus in corpora])
-
-
-def _check_form(form: SourceForm, data: TranslateData) -> None:
-    """Refuses data of another form than the model of a run was made for.
-
-    Raises:
-        RecipeError: Then.
-    """
-    strange = sorted(set(data.tags) - set(form.tags))
-    if strange:
-        known = ", ".join(form.tags) or "none"
-        raise RecipeError(f"data.train: the model knows the tags {known}. Received: {strange[0]}")
-    if form.tags and not data.tags:
-        raise RecipeError(f"data.train: must have a tag, {', '.join(form.tags)}, as the model does")
-    if data.source_columns != form.columns:
-        raise RecipeError(
-            f"data.train: the model reads sources of {counted(form.columns, 'column')}. "
-            f"Received: {data.source_columns}"
-        )
+    return merge([encode(corpus, encoders, threads=threads) for corpus in corpora])
 
 
 class _Sources:

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from tf_transformer.cli import answers, exports, listing, plots, recipes, serving, training
+from tf_transformer.cli import answers, exports, listing, plots, preparing, recipes, serving, training
 from tf_transformer.cli.interruption import (
     EXIT_INTERRUPTED,
     EXIT_TERMINATED,
@@ -35,6 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _verb in (
+    preparing.prepare,
     training.train,
     answers.evaluate,
     answers.predict,

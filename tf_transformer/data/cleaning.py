@@ -216,19 +216,22 @@ def overlap(train: Corpus, dev: Corpus, labels: Collection[str] = ()) -> Overlap
     Returns:
         The rows of `dev` whose text is in `train`, by column, and those whose whole row is.
     """
-    common = [name for name in dev.columns if name in train.columns]
-    shared: dict[str, Finding] = {}
-    for name in (name for name in common if name not in labels):
-        known = set(train.columns[name])
-        shared[name] = _where(dev, [text in known for text in dev.columns[name]])
-    pairs = set(zip(*(train.columns[name] for name in common), strict=True))
-    rows = zip(*(dev.columns[name] for name in common), strict=True)
-    shared["pair"] = _where(dev, [row in pairs for row in rows])
+    found = shared_rows(train, dev, labels)
+    shared = {what: Finding.at(dev.lines[rows].tolist()) for what, rows in found.items()}
     return Overlap(train.name, dev.name, len(dev), shared)
 
 
-def _where(corpus: Corpus, found: list[bool]) -> Finding:
-    return Finding.at(corpus.lines[np.array(found, bool)].tolist())
+def shared_rows(train: Corpus, dev: Corpus, labels: Collection[str] = ()) -> dict[str, list[int]]:
+    """The rows of `dev` that `overlap` finds, by column and as `"pair"`; of parts of `train`, join them."""
+    common = [name for name in dev.columns if name in train.columns]
+    shared: dict[str, list[int]] = {}
+    for name in (name for name in common if name not in labels):
+        known = set(train.columns[name])
+        shared[name] = [row for row, text in enumerate(dev.columns[name]) if text in known]
+    pairs = set(zip(*(train.columns[name] for name in common), strict=True))
+    rows = zip(*(dev.columns[name] for name in common), strict=True)
+    shared["pair"] = [row for row, texts in enumerate(rows) if texts in pairs]
+    return shared
 
 
 def split_by_hash(

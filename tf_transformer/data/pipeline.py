@@ -96,22 +96,22 @@ def training_dataset(
 ) -> tf.data.Dataset:
     """Batches without end, in the order of a plan.
 
-        Args:
-            encoded: The corpus that the plan was made for.
-            plan: Which rows make a batch, and what they are padded to; a `SampledPlan` also has the ids, and for
-    a `WindowPlan` it is windows of rows; a `StreamedPlan` reads them.
-            assemble: Called in a graph with keywords: for each ragged column, `source` say, `source_ids`, its
-                int32 ids `[batch, None]`, and `source_length`, the scalar int32 length to pad to; for any other
-                column its name, the rows of the tensor. Returns what the model gets, such as `(inputs, labels)`.
-            start: Epoch and batch to begin with; a late one is no slower than the first.
-            augment: Called in a graph with what `assemble` returned and the numbers of epoch and batch, int64
-                scalars, which whatever it draws must depend on alone; returns what the model gets instead.
+    Args:
+        encoded: The corpus that the plan was made for.
+        plan: Which rows make a batch, and what they are padded to; a `SampledPlan` also has the ids, and for
+            a `WindowPlan` it is windows of rows. A `StreamedPlan` reads the ids of a `PreparedCorpus`.
+        assemble: Called in a graph with keywords: for each ragged column, `source` say, `source_ids`, its
+            int32 ids `[batch, None]`, and `source_length`, the scalar int32 length to pad to; for any other
+            column its name, the rows of the tensor. Returns what the model gets, such as `(inputs, labels)`.
+        start: Epoch and batch to begin with; a late one is no slower than the first.
+        augment: Called in a graph with what `assemble` returned and the numbers of epoch and batch, int64
+            scalars, which whatever it draws must depend on alone; returns what the model gets instead.
 
-        Returns:
-            An infinite dataset of what `assemble` returns, one element a batch, in the order of the plan exactly.
+    Returns:
+        An infinite dataset of what `assemble` returns, one element a batch, in the order of the plan exactly.
 
-        Raises:
-            ValueError: The plan is for other columns or another number of rows.
+    Raises:
+        ValueError: The plan is for other columns or another number of rows.
     """
     if set(plan.columns) != set(encoded.lengths) or plan.num_rows != len(encoded):
         raise ValueError(

@@ -1,5 +1,6 @@
 """Prepared data: an encoded corpus of any size whose ids stay in files until they are asked for."""
 
+import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,11 @@ _PLANNING = 200
 def lengths_file(column: str) -> str:
     """Where the positions that each row of a column takes are."""
     return f"lengths-{column}.npy"
+
+
+def pieces_digest(pieces: Sequence[str]) -> str:
+    """What tells one vocabulary from another."""
+    return hashlib.sha256("\n".join(pieces).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,9 @@ class PreparedCorpus(EncodedCorpus):
     blocks: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(0, BLOCK))
     first_rows: IntArray = field(default_factory=lambda: np.zeros(1, np.int64))
 
+    def __post_init__(self) -> None:
+        self.columns.update({name: StoredColumn(self, name) for name in self.lengths})
+
     @classmethod
     def open(cls, path: Path) -> "PreparedCorpus":
         """Reads what is needed to plan with: nothing of the ids.
@@ -92,7 +101,6 @@ class PreparedCorpus(EncodedCorpus):
         )
         if int(corpus.first_rows[-1]) != index["rows"]:
             raise DataError(f"{folder / BLOCKS}: is of other data than {path}: prepare it again")
-        corpus.columns.update({name: StoredColumn(corpus, name) for name in names})
         return corpus
 
     @property

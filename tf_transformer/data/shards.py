@@ -5,9 +5,10 @@ A record is a `tf.train.Example`. Of each column it has `<column>/ids`, all ids 
 little-endian order, ids of two bytes where a vocabulary allows, sizes of four and lines of eight.
 """
 
+import errno
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,7 @@ import tensorflow as tf
 
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.errors import DataError
-from tf_transformer.files import fingerprint, sync_folder
+from tf_transformer.files import Fingerprint, fingerprint, sync_folder
 
 BLOCK_ROWS: Final = 1024
 """Rows of a record: what is read from a disk at a time, and stays together when rows are shuffled."""
@@ -28,6 +29,7 @@ BLOCK: Final = np.dtype(
 _BEFORE, _BEHIND = 12, 4
 """Bytes that a TFRecord file has around each record: its length and two checksums."""
 
+
 Ids = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -37,13 +39,15 @@ class Shard:
 
     Attributes:
         blocks: Its records, of type `BLOCK`.
-        size: Bytes of the file.
-        sha256: SHA-256 of the file.
+        lengths: For each column the positions that each row takes.
+        lines: The rows' line numbers.
+        content: Size and SHA-256 of the file.
     """
 
     blocks: np.ndarray[Any, Any]
-    size: int
-    sha256: str
+    lengths: dict[str, Ids]
+    lines: Ids
+    content: Fingerprint
 
 
 def id_type(vocabulary_size: int) -> np.dtype[Any]:
@@ -51,43 +55,54 @@ def id_type(vocabulary_size: int) -> np.dtype[Any]:
     return np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<u4")
 
 
-def write_shard(path: Path, encoded: EncodedCorpus, types: Mapping[str, np.dtype[Any]]) -> Shard:
+def write_shard(path: Path, parts: Iterable[EncodedCorpus], types: Mapping[str, np.dtype[Any]]) -> Shard:
     """Write the rows of a corpus into a file, which is there whole or not at all.
 
     Args:
         path: The file.
-        encoded: The rows; all columns are ragged ids.
+        parts: The rows, part by part; all columns are ragged ids.
         types: For each column how its ids are stored.
 
     Raises:
         OSError: The disk is full, or the folder cannot be written.
     """
-    columns = {
-        name: (ids.flat_values.numpy(), ids.row_splits.numpy()) for name, ids in encoded.columns.items()
-    }
     aside = path.with_name(f".{path.name}.{os.getpid()}.writing")
-    blocks, offset = [], 0
+    blocks: list[tuple[int, ...]] = []
+    lengths: dict[str, list[Ids]] = {name: [np.zeros(0, np.int64)] for name in types}
+    lines: list[Ids] = [np.zeros(0, np.int64)]
+    offset = 0
     try:
         with tf.io.TFRecordWriter(os.fspath(aside)) as writer:
-            for start in range(0, len(encoded), BLOCK_ROWS):
-                rows = slice(start, min(start + BLOCK_ROWS, len(encoded)))
-                content = _record(columns, encoded.lines, rows, types)
-                writer.write(content)
-                size = len(content)
-                blocks.append((0, offset + _BEFORE, size, zlib.crc32(content), rows.stop - start))
-                offset += _BEFORE + size + _BEHIND
+            for part in parts:
+                lines.append(part.lines)
+                for name in types:
+                    lengths[name].append(part.lengths[name])
+                for content, rows in _records(part, types):
+                    writer.write(content)
+                    blocks.append((0, offset + _BEFORE, len(content), zlib.crc32(content), rows))
+                    offset += _BEFORE + len(content) + _BEHIND
         written = fingerprint(aside)
         if written.size != offset:
-            raise OSError(f"{path}: {written.size} bytes are there of {offset} that were written")
+            raise OSError(errno.EIO, f"{written.size:,} bytes are there of {offset:,} written", str(path))
         with aside.open("rb") as file:
             os.fsync(file.fileno())
         aside.replace(path)
     except tf.errors.OpError as error:
-        raise OSError(f"{path}: cannot be written ({str(error).splitlines()[0]})") from None
+        raise OSError(errno.EIO, str(error).splitlines()[0], str(path)) from None
     finally:
         aside.unlink(missing_ok=True)
     sync_folder(path.parent)
-    return Shard(np.array(blocks, BLOCK), written.size, written.sha256)
+    joined = {name: np.concatenate(found) for name, found in lengths.items()}
+    return Shard(np.array(blocks, BLOCK), joined, np.concatenate(lines), written)
+
+
+def _records(part: EncodedCorpus, types: Mapping[str, np.dtype[Any]]) -> Iterator[tuple[bytes, int]]:
+    """The records of some rows, and how many rows each has."""
+    ragged = {name: part.columns[name] for name in types}
+    columns = {name: (ids.flat_values.numpy(), ids.row_splits.numpy()) for name, ids in ragged.items()}
+    for start in range(0, len(part), BLOCK_ROWS):
+        rows = slice(start, min(start + BLOCK_ROWS, len(part)))
+        yield _record(columns, part.lines, rows, types), rows.stop - start
 
 
 def _record(
@@ -139,15 +154,6 @@ def read_block(
         )
         for name, kind in types.items()
     }
-
-
-def verify_shard(path: Path, size: int, sha256: str) -> bool:
-    """Whether a file is the one that was written."""
-    try:
-        found = fingerprint(path)
-    except OSError:
-        return False
-    return (found.size, found.sha256) == (size, sha256)
 
 
 def shard_names(count: int) -> Sequence[str]:

@@ -57,7 +57,12 @@ def cleaned_lines(
 
 def split_untagged(corpus: Corpus, fraction: float) -> tuple[Corpus, Corpus]:
     """`split_by_hash` of lines with tags: a text goes to the same side whatever its tag is."""
-    return split_by_hash(corpus, fraction, key=lambda line: line.partition("\t")[2])
+    return split_by_hash(corpus, fraction, key=untagged)
+
+
+def untagged(line: str) -> str:
+    """A line without the tag at its beginning."""
+    return line.partition("\t")[2]
 
 
 def _source_names(number: int) -> list[str]:

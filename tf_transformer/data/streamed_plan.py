@@ -194,13 +194,14 @@ class StreamedPlan:
             return _Pool(*every, self._plan.epoch(epoch))
         blocks = self._blocks(epoch, place)
         rows = self._rows_of(blocks)
-        return _Pool(blocks, rows, self._plan.on(self._lengths(rows)).epoch(pool))
+        batches = self._plan.on(self._lengths(rows)).epoch(pool) if len(rows) else []
+        return _Pool(blocks, rows, batches)
 
     def _num_pools(self, epoch: int) -> int:
         if self._whole:
             return 1
         rows = int(self._corpus.blocks["rows"][rows_of_epoch(self._parts, self.seed, epoch)].sum())
-        return -(-rows // self._pool_rows)
+        return max(-(-rows // self._pool_rows), 1)
 
     def _blocks(self, epoch: int, pool: int) -> IntArray:
         """The blocks of a pool; those of an epoch are dealt out evenly."""
@@ -211,7 +212,8 @@ class StreamedPlan:
 
     def _rows_of(self, blocks: IntArray) -> IntArray:
         starts, ends = self._corpus.first_rows[blocks], self._corpus.first_rows[blocks + 1]
-        return np.concatenate([np.arange(*span) for span in zip(starts, ends, strict=True)])
+        spans = [np.arange(*span) for span in zip(starts, ends, strict=True)]
+        return np.concatenate([np.zeros(0, np.int64), *spans])
 
 
 class _Batches(Sequence[Batch]):

@@ -103,7 +103,7 @@ def _leaves(recipe: Recipe, records: dict[str, str]) -> dict[KeyPath, Any]:
     data = recipe.data
     for name, _ in ordered_fields(type(data)):
         if name not in ("train", "dev", "test"):
-            found["data", name] = getattr(data, name)
+            _flatten(getattr(data, name), ("data", name), records, found)
     for index, entry in enumerate(data.train_entries):
         _flatten(entry, ("data", "train", index), records, found)
     if data.dev_fraction is not None:

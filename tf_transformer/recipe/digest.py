@@ -20,6 +20,7 @@ def recipe_digest(recipe: Recipe) -> str:
     if not isinstance(data.dev, Fraction):
         values["data"]["dev"] = [_nameless(entry) for entry in data.dev_sets.values()]
     values["data"]["test"] = [_nameless(entry) for entry in data.test_sets.values()]
+    values["data"].pop("prepared", None)  # a way to read train, which is what counts
     for name, section in values.items():
         if name != "data" and isinstance(section, dict):
             values[name] = _pathless(getattr(recipe, name), section)

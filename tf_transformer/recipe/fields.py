@@ -16,6 +16,8 @@ Midway = Literal["free", "logged", "refused"]
 
 MOST_UPDATES = 10**9
 MOST_PIECES = 10**6
+PREPARED_INDEX = "index.json"
+"""The file in a folder of prepared data that says what is there; written last."""
 TABLE_ENDINGS = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson")
 """Endings that tell what kind of table a file is; ``.gz`` may follow."""
 
@@ -105,6 +107,14 @@ def _preset_file(value: Any, info: ValidationInfo) -> Any:
     if path.suffix not in (".h5", ".json"):
         path /= "model.weights.h5"
     return _existing(path, info, _check_file)
+
+
+def _prepared_data(value: Any, info: ValidationInfo) -> Any:
+    """Takes the folder of prepared data for the index in it, which may not be there yet."""
+    if isinstance(value, Path):
+        return value
+    path = _absolute(value, info, "folder")
+    return path if path.name == PREPARED_INDEX else path / PREPARED_INDEX
 
 
 def _existing(path: Path, info: ValidationInfo, check: Callable[[Path], None]) -> Path:
@@ -211,6 +221,7 @@ OrAuto = BeforeValidator(_whole_or_auto)
 Flag = Annotated[bool, BeforeValidator(_flag)]
 DataFile = Annotated[Path, BeforeValidator(_data_file)]
 PresetFile = Annotated[Path, BeforeValidator(_preset_file)]
+PreparedData = Annotated[Path, BeforeValidator(_prepared_data)]
 DataFolder = Annotated[Path, BeforeValidator(_data_folder)]
 ArraysFile = Annotated[Path, BeforeValidator(_arrays_file)]
 TableFile = Annotated[Path, BeforeValidator(_table_file)]

@@ -15,7 +15,7 @@ _OF_TRAINING = ("name", "weight")
 
 
 def prepared_keys(recipe: Recipe) -> dict[str, Any]:
-    """The keys that prepared data depends on, in dots, with their values; a file is a mark that it is there."""
+    """The keys that prepared data depends on, in dots, with their values; a mark where one is a file."""
     return dict(_leaves(recipe, is_file=False))
 
 
@@ -59,7 +59,7 @@ def prepared_files(recipe: Recipe) -> dict[Path, Fingerprint]:
         recipe: A resolved one; nothing is looked at where it names no prepared data.
 
     Raises:
-        RecipeError: When the data is not there, or was prepared of other files or with other keys; names them.
+        RecipeError: When the data is not there, or was prepared of other files or with other keys, by name.
     """
     index = getattr(recipe.data, "prepared", None)
     if index is None:
@@ -73,19 +73,14 @@ def prepared_files(recipe: Recipe) -> dict[Path, Fingerprint]:
         raise RecipeError(f"data.prepared: {index.parent} {rule}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecipeError(f"data.prepared: {index} is broken ({error}): prepare the data again") from None
-    if faults := [*other_keys(keys, prepared_keys(recipe))]:
-        raise RecipeError(
-            [f"data.prepared: {index.parent} {fault}: prepare the data again" for fault in faults]
-        )
     sources = prepared_sources(recipe)
-    faults = [
-        f"data.prepared: {key} had {known[key].size:,} bytes when {index.parent} was prepared, and {path} has "
-        f"{path.stat().st_size:,}: prepare the data again"
+    faults = [*other_keys(keys, prepared_keys(recipe))] or [
+        f"was made of {known[key].size:,} bytes of {key}, and {path} has {path.stat().st_size:,}"
         for key, path in sources.items()
         if path.stat().st_size != known[key].size
     ]
     if faults:
-        raise RecipeError(faults)
+        raise RecipeError([f"data.prepared: {index.parent} {fault}: prepare it again" for fault in faults])
     return {path: known[key] for key, path in sources.items()}
 
 

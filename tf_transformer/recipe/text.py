@@ -14,6 +14,7 @@ from tf_transformer.files import fingerprint, folder_fingerprint
 from tf_transformer.recipe.base import FileRecord, Recipe
 from tf_transformer.recipe.fields import Section
 from tf_transformer.recipe.keys import ordered_fields, subsections
+from tf_transformer.recipe.prepared import prepared_files
 from tf_transformer.recipe.schema import RECIPES, recipe_class
 from tf_transformer.recipe.yaml_tree import PLAIN_WORDS
 
@@ -52,9 +53,11 @@ def data_files(recipe: Recipe) -> list[Path]:
     """The files that a recipe names, each once, in its order."""
     data = recipe.data
     entries = [*data.train_entries, *data.dev_sets.values(), *data.test_sets.values()]
+    prepared = getattr(data, "prepared", None)
     others = [getattr(recipe, name) for name, _ in ordered_fields(type(recipe)) if name != "data"]
     parts = [*entries, *(section for section in others if isinstance(section, Section))]
-    return list(dict.fromkeys(path for part in parts for path in _paths(part)))
+    paths = [*([prepared] if prepared else []), *(path for part in parts for path in _paths(part))]
+    return list(dict.fromkeys(paths))
 
 
 def with_files(recipe: Recipe, folder: Path) -> Recipe:
@@ -66,10 +69,12 @@ def with_files(recipe: Recipe, folder: Path) -> Recipe:
 
     Raises:
         OSError: When a file cannot be read.
+        RecipeError: When prepared data is named that is not of this recipe.
     """
     records = []
+    known = prepared_files(recipe)
     for path in data_files(recipe):
-        content = folder_fingerprint(path) if path.is_dir() else fingerprint(path)
+        content = known.get(path) or (folder_fingerprint(path) if path.is_dir() else fingerprint(path))
         relative = os.path.relpath(path, folder.absolute())
         records.append(
             FileRecord(path=str(path), relative=relative, size=content.size, sha256=content.sha256)

@@ -9,7 +9,7 @@ from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
 from tf_transformer.recipe.base import Evaluation, Rule
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
-from tf_transformer.recipe.fields import MOST_PIECES, Flag, Section, Whole, key
+from tf_transformer.recipe.fields import MOST_PIECES, Flag, PreparedData, Section, Whole, key
 from tf_transformer.recipe.model_section import Size, TextModel, head_faults
 from tf_transformer.recipe.parallel_entries import (
     DevData,
@@ -46,6 +46,19 @@ class TranslateData(Data):
     )
     on_long: Literal["drop", "truncate"] = key(
         "drop", "What to do with a longer pair of training text; counted either way.", midway="logged"
+    )
+    temperature: Annotated[float, Field(ge=1, le=100)] = key(
+        1.0,
+        "Share of a corpus in an epoch: its size to the power of 1 / temperature; above 1 lifts small ones.",
+        midway="logged",
+    )
+    prepared: PreparedData | None = key(
+        None,
+        "Folder that `tf-transformer prepare` has made of train; null to read and encode train itself.",
+        midway="logged",
+    )
+    shuffle_memory: Annotated[Whole, Field(ge=1, le=10**6)] = key(
+        128, "MiB for those rows of prepared data that are in memory and shuffled together.", midway="logged"
     )
 
     @property
@@ -217,6 +230,12 @@ def _decoder(model: TranslateModel) -> Iterator[Fault]:
         yield Fault(("model", "tie_embeddings"), rule, "all", others=others)
 
 
+def _prepared(data: TranslateData, training: TranslateTraining) -> Iterator[Fault]:
+    if data.prepared is not None and training.subword_sampling is not None:
+        rule = "segments text anew, and data.prepared holds no text: leave one of them out"
+        yield Fault(("training", "subword_sampling"), rule, others=(at("data.prepared"),))
+
+
 def _rouge(training: TranslateTraining, evaluation: TranslateEvaluation) -> Iterator[Fault]:
     if training.best_by == "rouge_l" and evaluation.rouge is None:
         rule = "is not measured: evaluation.rouge is null"
@@ -234,6 +253,7 @@ class TranslateRecipe(TextRecipe):
         (("text", "model"), _tied),
         (("model",), _decoder),
         (("data",), source_faults),
+        (("data", "training"), _prepared),
         (("training", "evaluation"), _rouge),
     )
 

@@ -18,18 +18,19 @@ TIME = "%Y-%m-%d %H:%M:%S"
 
 
 @contextmanager
-def locked(folder: Path, name: str) -> Iterator[None]:
+def locked(folder: Path, name: str, option: str = "--run") -> Iterator[None]:
     """Keeps every other process out of the block; a folder that was made for it and is empty is removed.
 
     Args:
         folder: The folder; made when it is not there.
         name: The lock's file in it.
+        option: What names another folder.
 
     Raises:
         RunError: When another process is in the block; names it.
     """
     is_new = not folder.exists()
-    with _locked_file(folder, name) as file:
+    with _locked_file(folder, name, option) as file:
         owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime(TIME)}
         file.seek(0)
         file.truncate()
@@ -45,7 +46,7 @@ def locked(folder: Path, name: str) -> Iterator[None]:
                     folder.rmdir()
 
 
-def _locked_file(folder: Path, name: str) -> IO[bytes]:
+def _locked_file(folder: Path, name: str, option: str) -> IO[bytes]:
     path = folder / name
     while True:
         # The owner before may have removed a folder that it made and left empty.
@@ -65,7 +66,7 @@ def _locked_file(folder: Path, name: str) -> IO[bytes]:
             file.seek(0)
             owner = _owner(file.read())
             file.close()
-            raise RunError(f"{folder}: is in use by {owner}; wait for it, or name another --run") from None
+            raise RunError(f"{folder}: is in use by {owner}; wait for it, or name another {option}") from None
         file.close()
 
 
