@@ -86,7 +86,7 @@ def test_data_that_is_not_there_or_broken_or_of_other_files_is_refused(recipe: P
 
 
 def test_sampling_of_pieces_needs_text(recipe: Path) -> None:
-    with pytest.raises(RecipeError, match=r"subword_sampling segments text anew, and data.prepared holds no"):
+    with pytest.raises(RecipeError, match=r"subword_sampling: segments text anew, and data.prepared"):
         load_recipe(recipe, ["data.prepared=ready", "training.subword_sampling={alpha: 0.1}"])
 
 

@@ -86,7 +86,9 @@ class Preparation:
             there = parse_json(path.read_bytes())
             faults = [*other_keys(there["keys"], self.plan["keys"])]
             faults += [
-                f"was made of another {key}" for key in self.plan["files"] if self._differs(there, key)
+                f"was made of another {key}"
+                for key, found in self.plan["files"].items()
+                if there["files"].get(key) != found
             ]
             if there["shards"] != self.plan["shards"]:
                 before, now = len(there["shards"]), len(self.plan["shards"])

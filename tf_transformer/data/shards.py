@@ -117,7 +117,9 @@ def _record(
         name: tf.train.Feature(bytes_list=tf.train.BytesList(value=[array.tobytes()]))
         for name, array in parts.items()
     }
-    content: bytes = tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    # The features in the same order whoever writes them: equal rows, equal files.
+    content: bytes = example.SerializeToString(deterministic=True)
     return content
 
 
