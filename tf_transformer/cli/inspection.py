@@ -11,6 +11,7 @@ from tf_transformer.build.problem import Examples
 from tf_transformer.cli.answering import FACES
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.pipeline import batch_of, columns_in
+from tf_transformer.data.prepared import StoredColumn
 from tf_transformer.errors import counted
 from tf_transformer.presets import UNKNOWN_ID
 from tf_transformer.recipe import Recipe
@@ -70,6 +71,8 @@ def _columns(encoded: EncodedCorpus, columns: Any, shares: dict[str, float]) -> 
         named = (f"{shares[name]:.1%} of {name} positions" for name in encoded.lengths)
         yield f"padding: {', '.join(named)}"
     for name in encoded.lengths:
+        if isinstance(columns[name], StoredColumn):  # told when it was prepared
+            continue
         ids = columns[name].flat_values.numpy()
         if np.issubdtype(ids.dtype, np.integer):
             yield f"unknown pieces: {np.mean(ids == UNKNOWN_ID):.3%} of {name}"

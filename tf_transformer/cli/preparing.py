@@ -117,7 +117,7 @@ def _prepare(
 ) -> None:
     """The vocabulary, then all shards that are not there yet."""
     from tf_transformer.build.beam import by_beam
-    from tf_transformer.build.processes import cores, in_processes
+    from tf_transformer.processes import cores, in_processes
 
     count = workers or cores()
     work.make_tokenizer(lambda task, jobs: in_processes(task, jobs, count, _start))
