@@ -9,9 +9,9 @@ import pytest
 from tf_transformer.build import problem_of
 from tf_transformer.build.preparation import Preparation
 from tf_transformer.build.prepared_index import finish, report_lines
-from tf_transformer.processes import in_processes
 from tf_transformer.data.prepared import PreparedCorpus
 from tf_transformer.errors import RecipeError, RunError
+from tf_transformer.processes import in_processes
 from tf_transformer.recipe import load_recipe
 
 

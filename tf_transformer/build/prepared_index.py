@@ -110,7 +110,7 @@ def _join_arrays(folder: Path, jobs: Sequence[Job], rows: int, longest: Mapping[
             path = folder / (LINES if name == "lines" else lengths_file(name))
             files[name] = stack.enter_context(replacing(path))
             header = {"descr": kind.str, "fortran_order": False, "shape": (rows,)}
-            np.lib.format.write_array_header_1_0(files[name], header)  # type: ignore[no-untyped-call]
+            np.lib.format.write_array_header_1_0(files[name], header)
         for number, job in enumerate(jobs):
             with np.load((folder / SHARDS / job.file).with_suffix(".npz"), allow_pickle=False) as found:
                 blocks.append(found["blocks"].astype(BLOCK))

@@ -119,10 +119,11 @@ def agenda(recipe: Recipe, num_shards: int | None = None) -> Agenda:
 
 
 def _surveys(entry: Any) -> dict[str, Survey]:
+    columns = entry.columns_read
     if not isinstance(entry, Table):
-        return {name: survey(path, entry.encoding) for name, path in entry.columns_read.items()}
+        return {name: survey(path, entry.encoding) for name, path in columns.items()}
     kind = table_kind(entry.table)
-    named = kind != "jsonl" and any(isinstance(column, str) for column in entry.columns_read.values())
+    named = kind != "jsonl" and any(isinstance(column, str) for column in columns.values())
     return {TABLE: survey(entry.table, entry.encoding, has_header=named, is_csv=kind == "csv")}
 
 
@@ -189,8 +190,9 @@ class ShardWork:
         parts = self._parts(problem, side, job, found)
         types = {name: id_type(size) for name, size in problem.vocabularies(side).items()}
         shard = write_shard(path, parts, types)
+        arrays: dict[str, Any] = {"blocks": shard.blocks, "lines": shard.lines, **shard.lengths}
         with replacing(path.with_suffix(".npz")) as file:
-            np.savez(file, blocks=shard.blocks, lines=shard.lines, **shard.lengths)
+            np.savez(file, **arrays)
         write_text(path.with_suffix(".dev.jsonl"), "".join(found.carved))
         facts = {
             "entry": job.entry,

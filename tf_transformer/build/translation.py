@@ -153,7 +153,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
                 f"Received: {data.source_columns}"
             )
 
-    def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> BatchPlan:
+    def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> Plan:
         seed, weights = self.recipe.training.seed, self._weights(encoded, weights)
         return BatchPlan(encoded.lengths, size, seed=seed, corpora=encoded.corpora, weights=weights)
 

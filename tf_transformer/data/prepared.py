@@ -112,7 +112,8 @@ class PreparedCorpus(EncodedCorpus):
     def corpus_of_block(self) -> IntArray:
         """For each block the number of its corpus; no block is of two."""
         shards = np.array([shard["corpus"] for shard in self.index["shards"]], np.int64)
-        return shards[self.blocks["shard"]]
+        found: IntArray = shards[self.blocks["shard"]]
+        return found
 
     def positions(self, column: str) -> list[int]:
         """The positions that all rows of each corpus take."""
