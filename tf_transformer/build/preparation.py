@@ -16,7 +16,16 @@ from tf_transformer.build.preparing import (
     preparable,
 )
 from tf_transformer.build.problem import Examples
-from tf_transformer.data.prepared import FORMAT, INDEX, SHARDS, TOKENIZER
+from tf_transformer.data.prepared import (
+    BLOCKS,
+    CARVED,
+    FORMAT,
+    INDEX,
+    LINES,
+    SHARDS,
+    TOKENIZER,
+    lengths_file,
+)
 from tf_transformer.data.sources import Corpus
 from tf_transformer.errors import DataError, RunError, counted
 from tf_transformer.files import fingerprint, parse_json, write_json
@@ -104,9 +113,9 @@ class Preparation:
         (self.folder / INDEX).unlink(missing_ok=True)  # first: without it nothing is finished
         for name in (SHARDS, TOKENIZER):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        for path in self.folder.iterdir():
-            if path.is_file() and path.name != LOCK:
-                path.unlink()
+        arrays = self.folder.glob(lengths_file("*"))
+        for path in (*arrays, *(self.folder / name for name in (CARVED, BLOCKS, LINES, PLAN))):
+            path.unlink(missing_ok=True)
 
     def make_tokenizer(self, deal: Deal[Corpus | None]) -> None:
         """Trains, or reads, what turns text into ids; from a sample where there is much text."""

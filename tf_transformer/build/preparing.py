@@ -22,7 +22,7 @@ from tf_transformer.data.prepared import SHARDS, TOKENIZER
 from tf_transformer.data.report import CorpusReport
 from tf_transformer.data.shards import id_type, shard_names, write_shard
 from tf_transformer.data.sources import Corpus
-from tf_transformer.data.spans import Survey, cut, survey
+from tf_transformer.data.spans import Survey, cut, runs, survey
 from tf_transformer.data.tables import table_kind
 from tf_transformer.errors import DataError, RecipeError
 from tf_transformer.files import parse_json, replacing, write_json, write_text
@@ -145,10 +145,10 @@ def _grouped(chunks: Sequence[Spans], size: int) -> Iterator[list[Spans]]:
 def _sample(surveys: Sequence[Mapping[str, Survey]], most: int, total: int) -> Iterator[Job]:
     """Short runs of lines, evenly spread over all entries."""
     for place, found in enumerate(surveys):
-        runs = cut(found, 1)
-        chosen = [runs[at] for at in np.flatnonzero(evenly(len(runs), most, total))]
+        count = len(next(iter(found.values())).marks)
+        chosen = np.flatnonzero(evenly(count, most, total)).tolist()
         for start in range(0, len(chosen), _RUNS):
-            yield Job("", place, tuple(chosen[start : start + _RUNS]))
+            yield Job("", place, tuple(runs(found, chosen[start : start + _RUNS])))
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,8 @@ def read_parallel(
     notes = [note for reader in readers.values() for note in reader.notes]
     report = CorpusReport(name or first.name, count, warnings=tuple(notes))
     lines = np.arange(1, count + 1, dtype=np.int64) + next(iter(readers.values())).before
-    return without_bad_rows(Corpus(columns, lines, report.name, tuple(paths.values()), report), bad)
+    corpus = Corpus(columns, lines, report.name, tuple(paths.values()), report)
+    return without_bad_rows(corpus, bad, may_be_empty=spans is not None)
 
 
 def read_table(
@@ -152,20 +153,21 @@ def read_table(
     _refuse_empty(reader)
     if cells.bad and on_bad_row == "error":
         raise bad_rows_error(file, cells.bad)
-    if not cells.lines:
+    if not cells.lines and span is None:
         raise DataError(f"{file}: the table has no rows: there are no pairs to read")
     rows = len(cells.lines) + len(cells.blank)
     blank = {"blank line": Finding.at(cells.blank)} if cells.blank else {}
     report = CorpusReport(name or file.name, rows, blank, warnings=tuple(reader.notes))
     lines = np.array(cells.lines, np.int64)
-    return without_bad_rows(Corpus(cells.columns, lines, report.name, (file,), report), cells.bad)
+    corpus = Corpus(cells.columns, lines, report.name, (file,), report)
+    return without_bad_rows(corpus, cells.bad, may_be_empty=span is not None)
 
 
 def _reader(path: Path, encoding: str, span: Span | None) -> LineReader:
     return LineReader(path, encoding) if span is None else SpanReader(path, encoding, span)
 
 
-def without_bad_rows(corpus: Corpus, bad: Mapping[int, BadLine]) -> Corpus:
+def without_bad_rows(corpus: Corpus, bad: Mapping[int, BadLine], *, may_be_empty: bool = False) -> Corpus:
     """The corpus without its bad rows, which are counted by reason."""
     if not bad:
         return corpus
@@ -175,7 +177,7 @@ def without_bad_rows(corpus: Corpus, bad: Mapping[int, BadLine]) -> Corpus:
         for reason in sorted(reasons)
     }
     rows = np.flatnonzero(~np.isin(corpus.lines, np.fromiter(bad, np.int64)))
-    if not len(rows):
+    if not len(rows) and not may_be_empty:
         raise DataError(f"{corpus.files[0]}: no row can be used: {len(bad):,} bad ({', '.join(dropped)})")
     return corpus.select(rows, corpus.report.extended(dropped=dropped))
 

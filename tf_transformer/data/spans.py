@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
@@ -13,6 +13,7 @@ from tf_transformer.data.lines import LineReader
 from tf_transformer.data.opening import PEEK_BYTES, open_bytes
 from tf_transformer.errors import DataError
 
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
 _CHUNK: Final = 1 << 20
 _STRIDE: Final = 256
 """Rows are known to begin at every so many lines, and files are cut there."""
@@ -118,8 +119,8 @@ class Survey:
     encoding: str
     lines: int
     size: int
-    marks: Sequence[int]
-    offsets: Sequence[int] | None
+    marks: IntArray
+    offsets: IntArray | None
     header: tuple[int, int, int] | None
 
     @property
@@ -166,30 +167,39 @@ class _Surveyor(LineReader):
                 marks, lines, size = (_csv_marks if is_csv else _line_marks)(stream, self._start)
         if not is_plain:  # lines are found by decoding alone, and rows of several lines not at all
             lines, size = sum(1 for _ in LineReader(self.path, self.encoding)), 0
-            marks = [(line, 0) for line in (1, 2, *range(1 + _STRIDE, lines + 1, _STRIDE)) if line <= lines]
-            marks = marks[: 1 + has_header] if is_csv else marks
-        if len(marks) <= has_header:
+            numbers = [line for line in (1, 2, *range(1 + _STRIDE, lines + 1, _STRIDE)) if line <= lines]
+            numbers = numbers[: 1 + has_header] if is_csv else numbers
+            marks = np.array([numbers, [0] * len(numbers)], np.int64)
+        if marks.shape[1] <= has_header:
             raise DataError(f"{self.path}: the {'table' if has_header else 'file'} has no rows")
-        header = (marks[0][1], marks[1][1], marks[1][0] - 1) if has_header else None
-        numbers, offsets = np.array(marks[has_header:], np.int64).T
+        header = (int(marks[1, 0]), int(marks[1, 1]), int(marks[0, 1]) - 1) if has_header else None
+        rows, offsets = marks[:, int(has_header) :]
         seekable = is_plain and self.path.suffix.lower() != ".gz"
-        return Survey(self.path, encoding, lines, size, numbers, offsets if seekable else None, header)
+        return Survey(self.path, encoding, lines, size, rows, offsets if seekable else None, header)
 
 
-def _line_marks(stream: io.BufferedReader, position: int) -> tuple[list[tuple[int, int]], int, int]:
-    """Line 1, line 2 and every so many lines, each with its byte; how many lines there are; the last byte."""
-    marks, lines, last = [(1, position)], 0, b"\n"
+def _line_marks(stream: io.BufferedReader, position: int) -> tuple[IntArray, int, int]:
+    """Where rows begin, as lines and as bytes, int64 `[2, marks]`: line 1, line 2, and every so many lines.
+
+    Returns:
+        The marks, how many lines there are, and the byte behind the last.
+    """
+    marks, lines, last = [np.array([[1], [position]], np.int64)], 0, b"\n"
     while data := stream.read(_CHUNK):
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
         numbers = lines + np.arange(1, len(ends) + 1)  # of the lines that end there
         chosen = (numbers % _STRIDE == 0) | (numbers == 1)
-        marks += zip((numbers[chosen] + 1).tolist(), (ends[chosen] + position).tolist(), strict=True)
+        marks.append(np.stack([numbers[chosen] + 1, ends[chosen] + position]))
         lines, position, last = lines + len(ends), position + len(data), data[-1:]
     lines += last != b"\n"
-    return [mark for mark in marks if mark[0] <= lines], lines, position
+    return _within(np.concatenate(marks, axis=1), lines), lines, position
 
 
-def _csv_marks(stream: io.BufferedReader, position: int) -> tuple[list[tuple[int, int]], int, int]:
+def _within(marks: IntArray, lines: int) -> IntArray:
+    return marks[:, marks[0] <= lines]
+
+
+def _csv_marks(stream: io.BufferedReader, position: int) -> tuple[IntArray, int, int]:
     """As `_line_marks`, of rows that may have several lines."""
     count = 0
 
@@ -210,7 +220,7 @@ def _csv_marks(stream: io.BufferedReader, position: int) -> tuple[list[tuple[int
             pass  # told by whoever reads the row
         if len(marks) == 1 or count + 1 >= marks[-1][0] + _STRIDE:
             marks.append((count + 1, position))
-    return [mark for mark in marks if mark[0] <= count], count, position
+    return _within(np.array(marks, np.int64).T, count), count, position
 
 
 def cut(surveys: Mapping[str, Survey], rows: int) -> list[dict[str, Span]]:
@@ -228,12 +238,22 @@ def cut(surveys: Mapping[str, Survey], rows: int) -> list[dict[str, Span]]:
     """
     refuse_unequal({found.path: found.lines for found in surveys.values()})
     one = next(iter(surveys.values()))
-    starts = [int(one.marks[0])]
-    for mark in one.marks:
-        if mark >= starts[-1] + rows:
-            starts.append(int(mark))
-    pairs = zip(starts, [*starts[1:], one.lines + 1], strict=True)
-    return [{name: found.span(*pair) for name, found in surveys.items()} for pair in pairs]
+    starts = [0]
+    while (place := int(np.searchsorted(one.marks, one.marks[starts[-1]] + rows))) < len(one.marks):
+        starts.append(place)
+    return [_span(surveys, *pair) for pair in zip(starts, [*starts[1:], len(one.marks)], strict=True)]
+
+
+def runs(surveys: Mapping[str, Survey], places: Iterable[int]) -> list[dict[str, Span]]:
+    """Some of the shortest parts that files can be cut into, by their numbers."""
+    return [_span(surveys, place, place + 1) for place in places]
+
+
+def _span(surveys: Mapping[str, Survey], place: int, behind: int) -> dict[str, Span]:
+    """What lies between two marks."""
+    marks, lines = (one := next(iter(surveys.values()))).marks, one.lines
+    first, last = int(marks[place]), int(marks[behind]) if behind < len(marks) else lines + 1
+    return {name: found.span(first, last) for name, found in surveys.items()}
 
 
 def refuse_unequal(counts: Mapping[Path, int]) -> None:
