@@ -134,6 +134,7 @@ class Preparation:
             raise DataError(f"{self.folder}: no rows are left to find a vocabulary from")
         self.say(f"vocabulary from {counted(rows, 'row')} of {counted(self.agenda.lines, 'line')}")
         side = self.problem.make_side(Examples(train, [], [], [], []))
+        del train
         aside = self.folder / f".{TOKENIZER}{_UNFINISHED}"
         shutil.rmtree(aside, ignore_errors=True)
         side.save(aside)

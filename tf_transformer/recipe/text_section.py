@@ -30,7 +30,7 @@ class Text(Section):
         factory=lambda keys: 8000 if keys.get("tokenizer") != "bytes" and keys.get("model") is None else None,
     )
     vocabulary_lines: Annotated[Whole, Field(ge=1000, le=10**8)] = key(
-        1_000_000,
+        500_000,
         "Most rows of train that a vocabulary is found from, evenly spread, so that memory is bounded.",
         midway="refused",
     )
