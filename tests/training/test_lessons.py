@@ -39,7 +39,7 @@ def sources(path: Path) -> list[str]:
 
 
 def trains(path: Path) -> bool:
-    """Whether a lesson trains a model: it takes half a minute, and its figures are those of the machine."""
+    """Whether a lesson trains a model: it takes its time, and its figures are those of the machine."""
     return any("small_translator" in code or ".fit(" in code for code in sources(path))
 
 

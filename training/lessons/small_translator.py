@@ -1,6 +1,6 @@
 """A small translator from English to French, for the lessons that need a trained model.
 
-It learns from the phrases of the quickstart, word by word, in about half a minute on a laptop, and is kept in
+It learns from the phrases of the quickstart, word by word, in under a minute on a laptop, and is kept in
 data/ beside this file for the next lesson. Remove that folder to train it again.
 """
 
