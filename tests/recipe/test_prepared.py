@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tf_transformer.errors import RecipeError
-from tf_transformer.recipe import load_recipe, recipe_digest, with_files
+from tf_transformer.recipe import compare_recipes, load_recipe, recipe_digest, with_files
 from tf_transformer.recipe.prepared import prepared_keys, prepared_sources
 
 RECIPE = """\
@@ -46,6 +46,15 @@ def test_records_of_training_files_are_those_of_the_index(recipe: Path) -> None:
     found = {record.relative: record.sha256 for record in recorded(recipe).files}
     assert found["a.en"] == "data.train.0.source" and found["b.tsv"] == "data.train.1.table"
     assert len(found["ready/index.json"]) == 64
+
+
+def test_other_prepared_data_is_a_change_of_content(recipe: Path) -> None:
+    write_index(recipe)
+    old, index = recorded(recipe), recipe.parent / "ready" / "index.json"
+    index.write_text(index.read_text() + "\n")
+    (change,) = compare_recipes(old, recorded(recipe)).logged
+    assert change.key == "data.prepared" and change.is_content
+    assert not compare_recipes(old, old).logged
 
 
 def test_weights_and_names_do_not_count(recipe: Path) -> None:
