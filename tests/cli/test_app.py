@@ -17,6 +17,7 @@ from tf_transformer.recipe import RECIPES
 
 VERBS = (
     *("train", "evaluate", "predict", "average", "export", "serve", "check", "schema", "recipe", "inspect"),
+    "prepare",
     "runs",
 )
 PLOTS = (

@@ -35,7 +35,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _verb in (
-    preparing.prepare,
     training.train,
     answers.evaluate,
     answers.predict,
@@ -46,6 +45,7 @@ for _verb in (
     recipes.schema,
     recipes.recipe,
     exports.inspect,
+    preparing.prepare,
     listing.runs,
 ):
     app.command()(_verb)
