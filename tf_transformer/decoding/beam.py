@@ -16,7 +16,7 @@ What is done to a sentence depends on nothing but its own logits, so its answer 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -25,6 +25,7 @@ from tf_transformer.decoding.arguments import Cache, Step, check_ids, check_size
 from tf_transformer.decoding.continuations import best_continuations
 from tf_transformer.decoding.length_penalty import LengthFormula, check_length_penalty, ranking_score
 from tf_transformer.decoding.search_result import SearchResult
+from tf_transformer.decoding.search_rules import SearchRules
 
 Tensor = Any
 
@@ -56,9 +57,11 @@ def beam_search(
     start_id: int,
     end_id: int,
     forbidden_ids: Sequence[int] = (),
-    length_penalty: float = 1.0,
+    length_penalty: float | Tensor = 1.0,
     length_formula: LengthFormula = "mean",
     num_results: int | None = None,
+    rules: SearchRules | None = None,
+    extra: Callable[[Any], Tensor] | None = None,
 ) -> SearchResult:
     """The best finished hypotheses of each sentence that a beam of `beam_size` meets.
 
@@ -77,10 +80,14 @@ def beam_search(
         start_id: Token that hypotheses start with.
         end_id: Token that ends them.
         forbidden_ids: Tokens never chosen, such as padding and start.
-        length_penalty: Exponent of the length in the score; 0 ranks by probability.
+        length_penalty: Exponent of the length in the score, a number or float32 `[B, 1]`; 0 ranks by
+            probability.
         length_formula: `"mean"` or `"gnmt"`: see `ranking_score`.
         num_results: How many hypotheses to return, at most and by default K. The search of a sentence ends
             as soon as these are settled, and with fewer it ends sooner. The best does not depend on it.
+        rules: What else the hypotheses must keep to.
+        extra: What is added to the score of those that end, float32 `[B, K]` and never above 0: a function of
+            `cache["hypotheses"]` after their last step.
 
     Returns:
         A `SearchResult` with `num_results` different hypotheses a sentence, best first.
@@ -92,7 +99,7 @@ def beam_search(
     beam_size, num_results = check_sizes(beam_size, num_results)
     check_ids(start_id, end_id, forbidden_ids)
     check_length_penalty(length_penalty, length_formula)
-    max_lengths = limits(max_lengths, batch_size)  # [B]
+    rules, max_lengths = (rules or SearchRules()).within(limits(max_lengths, batch_size))  # [B]
     longest = tf.maximum(tf.reduce_max(max_lengths), 0)  # T; the maximum over no sentence is negative
     shape = tf.stack([batch_size, beam_size])
     leaves = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(cache["hypotheses"])]
@@ -105,19 +112,23 @@ def beam_search(
     ) -> tuple[Any, ...]:
         hypotheses = tf.nest.pack_sequence_as(cache["hypotheses"], leaves)
         logits, grown = step(live.tokens, {**cache, "hypotheses": hypotheses})  # [B, K, V]
-        extensions = _extend(live, logits, forbidden_ids)
+        logits, banned = rules.narrowed(logits, live.ids, time, end_id)
+        extensions = _extend(live, logits, forbidden_ids, banned, rules.diversity)
         possible = extensions.log_probabilities > -math.inf  # [B, K]
         ended = possible & (extensions.tokens == end_id) & active[:, None]
 
-        pool = _add_finished(pool, live, extensions, ended, time, length_penalty, length_formula)
+        length = time + 1  # the pieces before, and the end token
+        scores = ranking_score(extensions.log_probabilities, length, length_penalty, length_formula)
+        if extra is not None:
+            scores += tf.gather(extra(grown["hypotheses"]), extensions.parents, batch_dims=1)
+        pool = _add_finished(pool, live, extensions, ended, scores, length)
         # At its limit, or without any extension of a finite probability, a sentence keeps what it has.
         cut = (time >= max_lengths) | ~tf.reduce_any(possible, axis=-1)  # [B]
         live = _next_live(live, extensions, ended, time, keep=cut | ~active)
         # Reachable at best: no further loss of probability, at the greatest length, the end token counted.
-        reachable = ranking_score(
-            tf.reduce_max(live.log_probabilities, axis=-1), max_lengths + 1, length_penalty, length_formula
-        )
-        active &= ~cut & (reachable > pool.scores[:, num_results - 1])  # [B]
+        likeliest = tf.reduce_max(live.log_probabilities, axis=-1, keepdims=True)
+        reachable = ranking_score(likeliest, max_lengths[:, None] + 1, length_penalty, length_formula)
+        active &= ~cut & (reachable[:, 0] > pool.scores[:, num_results - 1])  # [B]
         leaves = [
             tf.gather(leaf, extensions.parents, batch_dims=1) for leaf in tf.nest.flatten(grown["hypotheses"])
         ]
@@ -144,14 +155,21 @@ def beam_search(
     return _best_of_both(pool, cut_short, num_results)
 
 
-def _extend(live: _Live, logits: Tensor, forbidden_ids: Sequence[int]) -> _Extensions:
+def _extend(
+    live: _Live, logits: Tensor, forbidden_ids: Sequence[int], banned: Tensor | None, diversity: float
+) -> _Extensions:
     """The K likeliest of all K * V extensions; of one hypothesis no more than K can be among them."""
     beam_size = live.tokens.shape[1]
-    gains, tokens = best_continuations(logits, beam_size, forbidden_ids)  # [B, K, k]
+    gains, tokens = best_continuations(logits, beam_size, forbidden_ids, banned)  # [B, K, k]
     totals = live.log_probabilities[:, :, None] + gains  # [B, K, k]
     k = tf.shape(totals)[2]
     flat = tf.stack([tf.shape(totals)[0], beam_size * k])
-    best, places = tf.math.top_k(tf.reshape(totals, flat), beam_size)  # [B, K]
+    if diversity:
+        rank = tf.cumsum(tf.cast(gains > -math.inf, tf.float32), axis=-1, exclusive=True)
+        _, places = tf.math.top_k(tf.reshape(totals - diversity * rank, flat), beam_size)  # [B, K]
+        best = tf.gather(tf.reshape(totals, flat), places, batch_dims=1)
+    else:
+        best, places = tf.math.top_k(tf.reshape(totals, flat), beam_size)  # [B, K]
     tokens = tf.gather(tf.reshape(tokens, flat), places, batch_dims=1)
     return _Extensions(best, places // k, tokens)
 
@@ -180,13 +198,10 @@ def _add_finished(
     live: _Live,
     extensions: _Extensions,
     ended: Tensor,
-    time: Tensor,
-    length_penalty: float,
-    length_formula: LengthFormula,
+    scores: Tensor,
+    length: Tensor,
 ) -> SearchResult:
     """The best K of those finished before and those that ended now, earlier ones first among equals."""
-    length = time + 1  # the pieces before, and the end token
-    scores = ranking_score(extensions.log_probabilities, length, length_penalty, length_formula)
     newly = SearchResult(
         ids=tf.gather(live.ids, extensions.parents, batch_dims=1),
         lengths=tf.where(ended, length, 0),
@@ -199,7 +214,7 @@ def _add_finished(
     return SearchResult(*(tf.gather(part, places, batch_dims=1) for part in both))
 
 
-def _as_result(live: _Live, length_penalty: float, length_formula: LengthFormula) -> SearchResult:
+def _as_result(live: _Live, length_penalty: float | Tensor, length_formula: LengthFormula) -> SearchResult:
     """Live hypotheses that were cut, as results that did not finish."""
     exists = live.log_probabilities > -math.inf
     lengths = tf.where(exists, live.length[:, None], 0)

@@ -12,7 +12,9 @@ import tensorflow as tf
 Tensor = Any
 
 
-def best_continuations(logits: Tensor, k: int, forbidden_ids: Sequence[int]) -> tuple[Tensor, Tensor]:
+def best_continuations(
+    logits: Tensor, k: int, forbidden_ids: Sequence[int], banned: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Log-probabilities and ids of at least min(k, V) next tokens of each hypothesis, best first.
 
     A forbidden token stays in the distribution, so that the others keep the model's own probabilities,
@@ -23,16 +25,28 @@ def best_continuations(logits: Tensor, k: int, forbidden_ids: Sequence[int]) -> 
         logits: `[B, K, V]`, float.
         k: Number of tokens to find.
         forbidden_ids: Ids that must not be chosen.
+        banned: bool of a shape that broadcasts to that of `logits`, others that must not be; None for none.
 
     Returns:
         float32 `[B, K, k']` and int32 `[B, K, k']`, k' = min(k + number of forbidden ids, V).
     """
     logits = tf.cast(logits, tf.float32)
     # Asking for so many more that k remain takes no pass over the vocabulary, as masking would.
-    values, tokens = largest(logits, k + len(forbidden_ids))  # [B, K, k']
+    k += len(forbidden_ids)
+    if banned is not None:
+        values, tokens = largest(tf.where(banned, -math.inf, logits), k)
+        return _usable(values, tokens, tf.reduce_logsumexp(logits, axis=-1, keepdims=True), forbidden_ids)
+    values, tokens = largest(logits, k)  # [B, K, k']
     # log sum exp = max - log(softmax of the max): one fused kernel instead of a log-softmax written out.
     top_probability = tf.reduce_max(tf.nn.softmax(logits), axis=-1, keepdims=True)  # [B, K, 1]
     normalizer = values[..., :1] - tf.math.log(top_probability)  # [B, K, 1]
+    return _usable(values, tokens, normalizer, forbidden_ids)
+
+
+def _usable(
+    values: Tensor, tokens: Tensor, normalizer: Tensor, forbidden_ids: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    """Log-probabilities, -inf for what must not be chosen."""
     usable = tf.math.is_finite(normalizer)
     for token in forbidden_ids:
         usable &= tokens != token

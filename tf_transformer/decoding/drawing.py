@@ -63,7 +63,7 @@ def without(logits: Tensor, banned: Tensor) -> Tensor:
     return tf.where(banned, -math.inf, logits)
 
 
-def penalize_repetition(logits: Tensor, seen: Tensor, penalty: float) -> Tensor:
+def penalize_repetition(logits: Tensor, seen: Tensor, penalty: float | Tensor) -> Tensor:
     """Makes tokens that were there before less likely.
 
     Their positive logits are divided by the penalty, negative ones multiplied with it: "CTRL: A Conditional
@@ -73,7 +73,7 @@ def penalize_repetition(logits: Tensor, seen: Tensor, penalty: float) -> Tensor:
     Args:
         logits: float32 `[B, K, V]`.
         seen: bool `[B, K, V]`.
-        penalty: At least 1 for less repetition; 1 changes nothing.
+        penalty: At least 1 for less repetition; 1 changes nothing. A number, or a tensor that broadcasts.
     """
     penalized = tf.where(logits > 0.0, logits / penalty, logits * penalty)
     return tf.where(seen, penalized, logits)

@@ -13,6 +13,7 @@ from tf_transformer.decoding.arguments import Cache, Step, check_ids, limits, lo
 from tf_transformer.decoding.continuations import best_continuations
 from tf_transformer.decoding.length_penalty import LengthFormula, check_length_penalty, ranking_score
 from tf_transformer.decoding.search_result import SearchResult
+from tf_transformer.decoding.search_rules import SearchRules
 
 Tensor = Any
 
@@ -37,8 +38,9 @@ def greedy_search(
     start_id: int,
     end_id: int,
     forbidden_ids: Sequence[int] = (),
-    length_penalty: float = 1.0,
+    length_penalty: float | Tensor = 1.0,
     length_formula: LengthFormula = "mean",
+    rules: SearchRules | None = None,
 ) -> SearchResult:
     """The hypothesis that takes the likeliest token at each position; of equals, that of the least id.
 
@@ -50,8 +52,9 @@ def greedy_search(
         start_id: Token that hypotheses start with.
         end_id: Token that ends them.
         forbidden_ids: Tokens never chosen, such as padding and start.
-        length_penalty: Exponent of the length in the score that is returned; it decides nothing here.
+        length_penalty: As in `beam_search`, for the score that is returned; it decides nothing here.
         length_formula: `"mean"` or `"gnmt"`: see `ranking_score`.
+        rules: What else the hypotheses must keep to.
 
     Returns:
         A `SearchResult` with K = 1. A hypothesis that reached its limit first is not `finished`.
@@ -62,7 +65,7 @@ def greedy_search(
     """
     check_ids(start_id, end_id, forbidden_ids)
     check_length_penalty(length_penalty, length_formula)
-    max_lengths = limits(max_lengths, batch_size)  # [B]
+    rules, max_lengths = (rules or SearchRules()).within(limits(max_lengths, batch_size))  # [B]
     leaves = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(cache["hypotheses"])]
 
     def any_active(time: Tensor, state: _State, leaves: list[Tensor]) -> Tensor:
@@ -71,7 +74,9 @@ def greedy_search(
     def advance(time: Tensor, state: _State, leaves: list[Tensor]) -> tuple[Tensor, _State, list[Tensor]]:
         hypotheses = tf.nest.pack_sequence_as(cache["hypotheses"], leaves)
         logits, grown = step(state.token, {**cache, "hypotheses": hypotheses})  # [B, 1, V]
-        state = _advance(state, logits, time, max_lengths, end_id, forbidden_ids)
+        logits, banned = rules.narrowed(logits, state.ids[:, None], time, end_id)
+        best = best_continuations(logits, 1, forbidden_ids, banned)
+        state = _advance(state, *best, time, max_lengths, end_id)
         return time + 1, state, tf.nest.flatten(grown["hypotheses"])
 
     _, state, _ = tf.while_loop(
@@ -81,21 +86,17 @@ def greedy_search(
         shape_invariants=(tf.TensorShape([]), _state_shapes(), loop_shapes(leaves)),
     )
     lengths = state.length + tf.cast(state.finished, tf.int32)  # the end token counts
-    scores = ranking_score(state.log_probability, lengths, length_penalty, length_formula)
+    totals = state.log_probability[:, None]
+    scores = ranking_score(totals, lengths[:, None], length_penalty, length_formula)[:, 0]
     longest = tf.maximum(tf.reduce_max(state.length), 0)
     result = SearchResult(state.ids[:, :longest], lengths, scores, state.log_probability, state.finished)
     return SearchResult(*(part[:, None] for part in result))
 
 
 def _advance(
-    state: _State,
-    logits: Tensor,
-    time: Tensor,
-    max_lengths: Tensor,
-    end_id: int,
-    forbidden_ids: Sequence[int],
+    state: _State, gains: Tensor, tokens: Tensor, time: Tensor, max_lengths: Tensor, end_id: int
 ) -> _State:
-    gains, tokens = best_continuations(logits, 1, forbidden_ids)  # [B, 1, k]
+    # Gains and tokens are [B, 1, k].
     place = tf.argmax(gains, axis=-1, output_type=tf.int32)  # [B, 1], the first that is not forbidden
     gain = tf.gather(gains, place, batch_dims=2)[:, 0]  # [B]
     token = tf.gather(tokens, place, batch_dims=2)  # [B, 1]

@@ -10,7 +10,7 @@ Tensor = Any
 LengthFormula = Literal["mean", "gnmt"]
 
 
-def check_length_penalty(length_penalty: float, length_formula: str) -> None:
+def check_length_penalty(length_penalty: Any, length_formula: str) -> None:
     """Raises TypeError or ValueError unless both make a formula.
 
     A negative exponent is refused: it would reward short hypotheses, which no bound of the search expects.
@@ -20,11 +20,15 @@ def check_length_penalty(length_penalty: float, length_formula: str) -> None:
             f"`length_formula` must be one of {', '.join(get_args(LengthFormula))}. "
             f"Received: {length_formula!r}"
         )
-    finite_number("length_penalty", length_penalty, 0.0)
+    if not tf.is_tensor(length_penalty):  # what a tensor holds is not known yet
+        finite_number("length_penalty", length_penalty, 0.0)
 
 
 def ranking_score(
-    log_probabilities: Tensor, lengths: Tensor, length_penalty: float, length_formula: LengthFormula
+    log_probabilities: Tensor,
+    lengths: Tensor,
+    length_penalty: float | Tensor,
+    length_formula: LengthFormula,
 ) -> Tensor:
     """Log-probability divided by a power of the length.
 
@@ -36,7 +40,7 @@ def ranking_score(
     Args:
         log_probabilities: float32 of any shape.
         lengths: int32 numbers of tokens, the end token counted, of a shape that broadcasts.
-        length_penalty: The exponent a.
+        length_penalty: The exponent a, a number or a tensor of a shape that broadcasts.
         length_formula: `"mean"` or `"gnmt"`.
 
     Returns:

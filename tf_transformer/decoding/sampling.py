@@ -91,6 +91,8 @@ class Sampler:
         forbidden_ids: Tokens never drawn, such as padding and start; in a prompt they may stand.
         repetition_penalty: See `penalize_repetition`; 1 for none.
         no_repeat: So many tokens in a row never come twice in a text; 0 for no such rule.
+        min_lengths: int32 `[B]`, no text ends before so many tokens follow its prompt; None for none.
+        whole: Whether the prompt belongs to the answer: to its ids, length and log-probability.
 
     Raises:
         TypeError: If an id or an option is no number.
@@ -106,6 +108,8 @@ class Sampler:
         forbidden_ids: Sequence[int] = (),
         repetition_penalty: float = 1.0,
         no_repeat: int = 0,
+        min_lengths: Tensor | None = None,
+        whole: bool = False,
     ) -> None:
         if end_id is None:
             whole_number("start_id", start_id, 0)
@@ -117,6 +121,8 @@ class Sampler:
         self.forbidden_ids = tuple(forbidden_ids)
         self.repetition_penalty = finite_number("repetition_penalty", repetition_penalty, 0.0)
         self.no_repeat = whole_number("no_repeat", no_repeat, 0)
+        self.min_lengths = min_lengths
+        self.whole = whole
         if self.repetition_penalty == 0.0:
             raise ValueError("`repetition_penalty` must be more than 0. Received: 0.0")
 
@@ -161,14 +167,15 @@ class Sampler:
         drawn, drawable = self._draw(request, state, logits)
         forced = (state.place < request.prompt_lengths)[:, None]  # [B, 1]
         given = tf.gather(state.ids, tf.minimum(state.place, tf.shape(state.ids)[2] - 1), axis=2)
-        gains = token_log_probabilities(logits, drawn)
+        token = tf.where(forced, given, drawn)
+        gains = token_log_probabilities(logits, token)
 
         ends = tf.zeros_like(drawable) if self.end_id is None else drawn == self.end_id
         may = state.active & drawable & ~forced
         ended = may & ends
         within = (state.place - request.prompt_lengths < request.max_lengths)[:, None]
         grows = may & ~ends & within
-        token = tf.where(forced, given, drawn)
+        counts = grows | (state.active & forced) if self.whole else grows
         here = (
             tf.range(tf.shape(state.ids)[2]) == state.place
         )  # no slicing by the counter, which XLA takes ill
@@ -176,9 +183,9 @@ class Sampler:
             place=state.place + 1,
             ids=tf.where(grows[..., None] & here, token[..., None], state.ids),
             token=token,
-            lengths=state.lengths + tf.cast(grows, tf.int32),
+            lengths=state.lengths + tf.cast(counts, tf.int32),
             log_probabilities=tf.where(
-                ended | grows, state.log_probabilities + gains, state.log_probabilities
+                ended | counts, state.log_probabilities + gains, state.log_probabilities
             ),
             finished=state.finished | ended,
             active=grows | (state.active & forced),
@@ -193,6 +200,9 @@ class Sampler:
             allowed = penalize_repetition(allowed, seen, self.repetition_penalty)
         if self.no_repeat:
             allowed = without(allowed, completing_tokens(state.ids, state.place, self.no_repeat, size))
+        if self.min_lengths is not None and self.end_id is not None:
+            short = state.place < request.prompt_lengths + tf.minimum(self.min_lengths, request.max_lengths)
+            allowed = without(allowed, short[:, None, None] & (tf.range(size) == self.end_id))
         if self.forbidden_ids:
             forbidden = tf.reduce_any(tf.range(size)[:, None] == tf.constant(self.forbidden_ids), axis=1)
             allowed = without(allowed, forbidden)
@@ -200,9 +210,10 @@ class Sampler:
         return draw_tokens(allowed, numbers, request.temperature, request.top_k, request.top_p)
 
     def result(self, request: Request, state: SamplingState) -> SearchResult:
-        """What was drawn, without the prompts."""
+        """What was drawn, without the prompts unless they belong to it."""
         longest = tf.maximum(tf.reduce_max(state.lengths), 0)
-        places = request.prompt_lengths[:, None] + tf.range(longest)  # [B, T]
+        first = tf.zeros_like(request.prompt_lengths) if self.whole else request.prompt_lengths
+        places = first[:, None] + tf.range(longest)  # [B, T]
         places = tf.minimum(places, tf.shape(state.ids)[2] - 1)
         ids = tf.gather(tf.transpose(state.ids, [0, 2, 1]), places, batch_dims=1)  # [B, T, K]
         ids = tf.transpose(ids, [0, 2, 1])

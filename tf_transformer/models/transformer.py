@@ -9,6 +9,7 @@ from keras import ops
 from tf_transformer.layers.attention_positions import MAX_DISTANCE
 from tf_transformer.layers.decoder import Decoder
 from tf_transformer.layers.encoder import Encoder
+from tf_transformer.models.aligning import aligning
 from tf_transformer.models.arguments import check_width, padded_ids, two_sides
 from tf_transformer.models.sequence_model import SequenceModel
 from tf_transformer.models.settings import TransformerSettings
@@ -253,6 +254,16 @@ class Transformer(SequenceModel):
         """
         return self.output_embedding(self._decode(target_ids, memory, training)[0], reverse=True)
 
+    def decode_attending(self, target_ids: Tensor, memory: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """What `decode` returns, and where each position looks in the source.
+
+        Returns:
+            Logits `[B, T, V]`, and the attention float32 `[B, T, S]` by which targets are aligned with
+            sources, see `aligning`; each row sums to 1.
+        """
+        states, weights = self._decode(target_ids, memory, training=False)
+        return self.output_embedding(states, reverse=True), aligning(weights)
+
     def counts(self, inputs: dict[str, Tensor], labels: Tensor) -> dict[str, Tensor]:
         """What a batch holds; `COUNTS` names it.
 
@@ -326,13 +337,18 @@ class Transformer(SequenceModel):
         Returns:
             Logits `[B, K, V]` in float32 of the token after `ids`, and the cache with `ids` taken in.
         """
+        logits, _, cache = self.attending_step(ids, cache)
+        return logits, cache
+
+    def attending_step(self, ids: Tensor, cache: dict[str, Any]) -> tuple[Tensor, Tensor, dict[str, Any]]:
+        """The same with, between logits and cache, the attention `[B, K, S]` as of `decode_attending`."""
         ids = padded_ids("ids", ids, self.target_vocabulary_size)
         past, shared = cache["hypotheses"], cache["shared"]
         position = ops.shape(past[0]["key"])[-2]
         # To the encoding, the hypotheses, all at one position, are B*K sequences of length 1.
         embedded = ops.reshape(self.target_embedding(ids), (-1, 1, self._decoder_dim))
         placed = self.target_positions(embedded, start=position, training=False)
-        states, _, past = self.decoder.forward(
+        states, weights, past = self.decoder.forward(
             ops.reshape(placed, (*ops.shape(ids), self._decoder_dim)),
             shared["memory_heads"],
             None,
@@ -341,7 +357,7 @@ class Transformer(SequenceModel):
             training=False,
         )
         logits = self.output_embedding(states, reverse=True)
-        return logits, {"hypotheses": past, "shared": shared}
+        return logits, aligning(weights), {"hypotheses": past, "shared": shared}
 
     def attention(self, inputs: dict[str, Tensor]) -> dict[str, list[Tensor]]:
         """The attention weights behind `call(inputs, training=False)`.
