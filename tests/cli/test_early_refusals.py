@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 from pydantic import ValidationError
 
-from tf_transformer.cli import answers, exports, main, training
+from tf_transformer.cli import answers, exports, main, prediction, scores, training
 from tf_transformer.cli.texts import _write
 from tf_transformer.manifest import Manifest, write_manifest
 from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
@@ -28,7 +28,7 @@ def heavy() -> NoReturn:
 @pytest.fixture(autouse=True)
 def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A folder with a file, a folder that is no run, a run and a sound recipe; TensorFlow is out of reach."""
-    for module in (answers, exports, training):
+    for module in (answers, exports, prediction, scores, training):
         monkeypatch.setattr(module, "quiet_import", heavy)
     monkeypatch.chdir(tmp_path)
     Path("file").touch()

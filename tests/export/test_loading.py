@@ -52,6 +52,18 @@ def test_n_best_is_the_beam_it_was_exported_with(translates: ExportedTranslator,
         assert all(h.log_probability is None and h.finished is None for h in ours)
 
 
+def test_prefixes_and_scores_are_those_of_the_run(translates: ExportedTranslator, translator: Any) -> None:
+    texts, targets = ["1 2 3", "4 5", ""], ["3 2 1", "7", "1"]
+    assert [one[0].text for one in translates.best(texts, "9 8")] == translator.translate(texts, prefix="9 8")
+    expected = translator.score(texts, targets)
+    for ours, theirs in zip(translates.score(texts, targets), expected, strict=True):
+        assert ours.text == theirs.text and ours.details is not None
+        assert ours.log_probability == pytest.approx(theirs.log_probability, rel=1e-3, abs=1e-4)
+        assert ours.details.pieces == theirs.details.pieces
+        logs = list(theirs.details.log_probabilities)
+        assert list(ours.details.log_probabilities) == pytest.approx(logs, rel=1e-3, abs=1e-4)
+
+
 def test_the_newest_version_is_loaded_unless_one_is_named(exported: Any, loaded: ExportedModel) -> None:
     assert loaded.folder == exported.version
     assert loaded.manifest == exported.manifest

@@ -26,7 +26,15 @@ def test_an_export_is_a_model_and_a_manifest(exported: Any) -> None:
     expected = {
         "format": 1,
         "task": "translate",
-        "signatures": ["n_best", "serving_default"],
+        "signatures": [
+            "attention",
+            "n_best",
+            "prefix",
+            "sample",
+            "score",
+            "search",
+            "serving_default",
+        ],
         "source_vocabulary_size": 14,
         "target_vocabulary_size": 14,
         "custom_ops": [],

@@ -152,6 +152,15 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "decoding.length_penalty": ("free", [], "decoding.length_penalty=0.6"),
     "decoding.max_length_factor": ("free", [], "decoding.max_length_factor=3"),
     "decoding.max_length_margin": ("free", [], "decoding.max_length_margin=3"),
+    "decoding.min_length_factor": ("free", [], "decoding.min_length_factor=0.5"),
+    "decoding.min_length_margin": ("free", [], "decoding.min_length_margin=3"),
+    "decoding.coverage_penalty": ("free", [], "decoding.coverage_penalty=0.2"),
+    "decoding.diversity": ("free", [], "decoding.diversity=0.2"),
+    "decoding.repetition_penalty": ("free", [], "decoding.repetition_penalty=1.2"),
+    "decoding.no_repeat": ("free", [], "decoding.no_repeat=3"),
+    "decoding.banned": ("free", [], "decoding.banned=[<unk>]"),
+    "decoding.replace_unknown": ("free", [], "decoding.replace_unknown=true"),
+    "decoding.on_long": ("free", [], "decoding.on_long=split"),
     "evaluation.tokenize": ("logged", [], "evaluation.tokenize=zh"),
     "evaluation.rouge": ("logged", [], "evaluation.rouge=plain"),
     "evaluation.beam": ("logged", [], "evaluation.beam=3"),
@@ -172,9 +181,8 @@ def test_a_change_of_each_key_means_what_its_class_says(folder: Path, key: str) 
     found = {"free": changes.free, "logged": changes.logged, "refused": changes.refused}
     strictest = next(name for name in ("refused", "logged", "free") if found[name])
     assert strictest == kind
-    assert key in {
-        ".".join(schema_path(tuple(change.key.split(".")), TranslateRecipe)) for change in found[kind]
-    } or (
+    parts = [[int(part) if part.isdigit() else part for part in one.key.split(".")] for one in found[kind]]
+    assert key in {".".join(schema_path(tuple(path), TranslateRecipe)) for path in parts} or (
         key.startswith("data.")  # a file is a change of what it holds, and lists and sets have places in them
     )
 

@@ -15,7 +15,7 @@ from tf_transformer.tasks.options import SearchOptions, replace_options
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beam": 3}, r"Search options must be among beam_size, .*max_length_margin\. Received: beam"),
+        ({"beam": 3}, r"Search options must be among beam_size, .*on_long\. Received: beam"),
         ({"beam_size": 0}, r"`beam_size` must be from 1 to 1000\. Received: 0"),
         ({"beam_size": 100_000}, r"`beam_size` must be from 1 to 1000\. Received: 100000"),
         ({"length_formula": "sum"}, r"`length_formula` must be one of mean, gnmt\. Received: 'sum'"),
@@ -24,6 +24,14 @@ from tf_transformer.tasks.options import SearchOptions, replace_options
         ({"length_penalty": math.inf}, r"`length_penalty` must be a finite .*Received: inf"),
         ({"max_length_factor": -0.5}, r"`max_length_factor` must be a finite .*Received: -0\.5"),
         ({"max_length_factor": math.nan}, r"`max_length_factor` must be a finite .*Received: nan"),
+        ({"min_length_factor": -0.5}, r"`min_length_factor` must be a finite .*Received: -0\.5"),
+        ({"min_length_margin": -1}, r"`min_length_margin` must be from 0 to 1000000\. Received: -1"),
+        ({"coverage_penalty": -1.0}, r"`coverage_penalty` must be a finite .*Received: -1\.0"),
+        ({"diversity": math.inf}, r"`diversity` must be a finite .*Received: inf"),
+        ({"repetition_penalty": 0.0}, r"`repetition_penalty` must be more than 0\. Received: 0\.0"),
+        ({"no_repeat": -1}, r"`no_repeat` must be from 0 to 1000000\. Received: -1"),
+        ({"top_p": 1.5}, r"`top_p` must be more than 0 and at most 1\. Received: 1\.5"),
+        ({"on_long": "drop"}, r"`on_long` must be one of cut, split, refuse\. Received: 'drop'"),
         ({"max_length_margin": -1}, r"`max_length_margin` must be from 0 to 1000000\. Received: -1"),
     ],
 )
@@ -45,6 +53,12 @@ def test_sizes_are_whole(name: str) -> None:
         SearchOptions(**{name: 2.5})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["sample", "replace_unknown"])
+def test_flags_are_true_or_false(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"`{name}` must be true or false\. Received: 1"):
+        SearchOptions(**{name: 1})  # type: ignore[arg-type]
+
+
 def test_options_replace_single_fields() -> None:
     options = SearchOptions(beam_size=7)
     assert replace_options(options, length_penalty=0.5) == SearchOptions(beam_size=7, length_penalty=0.5)
@@ -54,7 +68,7 @@ def test_options_replace_single_fields() -> None:
 def test_numbers_of_numpy_become_plain() -> None:
     options = SearchOptions(np.int64(3), np.float32(0.5), "gnmt", 2, np.int32(5))  # type: ignore[arg-type]
     assert options == SearchOptions(3, 0.5, "gnmt", 2.0, 5)
-    assert [type(value) for value in vars(options).values()] == [int, float, str, float, int]
+    assert [type(value) for value in vars(options).values()][:5] == [int, float, str, float, int]
 
 
 @pytest.mark.parametrize(

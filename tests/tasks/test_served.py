@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tf_transformer.models import Transformer
 from tf_transformer.tasks.served import ServedTranslator
 from tf_transformer.tasks.translate import Translator
 from tf_transformer.text import Preprocessor
@@ -67,3 +68,67 @@ def test_both_signatures_take_any_number_of_texts_called_text(served: ServedTran
     for signature in (served.serving_default, served.n_best):
         (spec,) = signature.input_signature
         assert (spec.name, spec.dtype, spec.shape.as_list()) == ("text", tf.string, [None])
+
+
+@pytest.fixture(scope="module")
+def real(words: Preprocessor) -> ServedTranslator:
+    sizes = {"num_layers": 1, "hidden_dim": 8, "intermediate_dim": 12, "num_heads": 2}
+    model = Transformer(words.target_vocabulary_size, seed=4, **sizes)
+    return ServedTranslator(Translator(model, words, beam_size=2, max_length_margin=3))
+
+
+LINES = ["a b", "", "c d e"]
+
+
+def plain(texts: Any) -> list[str]:
+    return [text.decode() for text in texts.numpy().tolist()]
+
+
+def test_options_are_each_text_s_own(real: ServedTranslator) -> None:
+    def search(lines: list[str], rows: slice) -> list[str]:
+        values = {
+            "prefix": tf.constant(["p", "o", ""][rows]),
+            "min_length": tf.constant([-1, 3, 4][rows]),
+            "max_length": tf.constant([2, 5, -1][rows]),
+            "length_penalty": tf.constant([0.0, 1.0, 2.0][rows]),
+            "repetition_penalty": tf.constant([1.0, 1.0, 2.0][rows]),
+        }
+        return plain(real.search(tf.constant(lines), **values)["text"])
+
+    task = real.task
+    own = {"max_length_factor": 0.0, "max_length_margin": 2, "length_penalty": 0.0}
+    other = {"min_length_margin": 4, "length_penalty": 2.0, "repetition_penalty": 2.0}
+    expected = [*task.translate(["a b"], prefix="p", **own), "", *task.translate(["c d e"], **other)]
+    assert search(LINES, slice(3)) == expected
+    assert [search(LINES[row : row + 1], slice(row, row + 1))[0] for row in range(3)] == expected
+    answers = real.prefix(tf.constant(LINES), tf.constant(["p", "o", "n m"]))
+    assert plain(answers["text"]) == task.translate(LINES, prefix=["p", "o", "n m"])
+
+
+def test_draws_are_those_of_the_task(real: ServedTranslator) -> None:
+    one, none = tf.ones([3]), tf.zeros([3], tf.int32)
+    drawn = real.sample(tf.constant(LINES), none + 7, one, none, one)
+    assert plain(drawn["text"]) == real.task.translate(LINES, sample=True, seed=7)
+    cold = real.sample(tf.constant(LINES), none, one * 0.0, none, one)
+    assert plain(cold["text"]) == real.task.translate(LINES, beam_size=1)
+
+
+def test_scores_and_attention_are_those_of_the_task(real: ServedTranslator) -> None:
+    targets = ["b", "a c", "d e f"]
+    found, expected = real.score(tf.constant(LINES), tf.constant(targets)), real.task.score(LINES, targets)
+    np.testing.assert_allclose(found["log_probability"], [one.log_probability for one in expected], rtol=1e-4)
+    np.testing.assert_allclose(found["score"], [one.score for one in expected], rtol=1e-4)
+    assert plain(found["pieces"][1]) == ["a", "c", ""]
+    np.testing.assert_allclose(
+        found["log_probabilities"][1, :3], expected[1].details.log_probabilities, rtol=1e-4
+    )
+    assert not found["log_probabilities"][1, 3:].numpy().any()
+    seen = real.attention(tf.constant(LINES))
+    for row, (one,) in enumerate(real.task.n_best(LINES, 1, details=True)):
+        details = one.details
+        assert plain(seen["text"])[row] == one.text
+        assert plain(seen["pieces"][row])[: len(details.pieces)] == list(details.pieces)
+        assert plain(seen["source_pieces"][row])[: len(details.source_pieces)] == list(details.source_pieces)
+        shape = np.shape(details.attention)
+        found = seen["attention"][row, : shape[0], : shape[1]]
+        np.testing.assert_allclose(found, details.attention, rtol=1e-4, atol=1e-6)

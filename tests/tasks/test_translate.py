@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from tf_transformer.decoding.beam import beam_search
 from tf_transformer.presets import END_ID, PAD_ID, START_ID
-from tf_transformer.tasks import translate as module
-from tf_transformer.tasks.translate import Translator, batches_by_length
+from tf_transformer.tasks import translation_answers as module
+from tf_transformer.tasks.batches import batches_by_length
+from tf_transformer.tasks.translate import Translator
 from tf_transformer.text import Preprocessor
 
 Pairs = list[tuple[str, str]]
@@ -206,8 +207,8 @@ def test_wrong_arguments(parrot: Translator, echo: Any, words: Preprocessor) -> 
         message = rf"`max_source_length` must be at least 2\. Received: {length}"
         with pytest.raises(ValueError, match=message):
             Translator(echo(), words, max_source_length=length)
-    with pytest.raises(ValueError, match="Received: sample"):
-        Translator(echo(), words, sample=True)
+    with pytest.raises(ValueError, match="Received: samples"):
+        Translator(echo(), words, samples=True)
     with pytest.raises(TypeError, match=r"`options` must be SearchOptions\. Received: 4"):
         Translator(echo(), words, 4)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"`beam_size` must be a whole number"):

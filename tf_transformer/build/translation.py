@@ -266,13 +266,8 @@ class TranslationProblem(Problem[TranslateRecipe]):
     def task(self, model: Transformer, side: Preprocessor) -> Translator:
         """A translator that searches as the recipe's ``decoding`` says."""
         decoding = self.recipe.decoding
-        options = SearchOptions(
-            beam_size=decoding.beam,
-            length_penalty=decoding.length_penalty,
-            length_formula=decoding.length_formula,
-            max_length_factor=decoding.max_length_factor,
-            max_length_margin=decoding.max_length_margin,
-        )
+        search = {name: getattr(decoding, name) for name in type(decoding).model_fields}
+        options = SearchOptions(beam_size=search.pop("beam"), **search)
         return Translator(model, side, options, max_source_length=self.recipe.data.max_source_length)
 
     def manifest_facts(self) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """From a folder to what answers: one line a task."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tf_transformer.build import load_run
+from tf_transformer.build.ensemble import together
 from tf_transformer.cli.classification import TextClassificationFace
 from tf_transformer.cli.generation import GenerationFace
 from tf_transformer.cli.image_classification import ImageClassificationFace
@@ -21,14 +23,20 @@ FACES: dict[str, type[TaskFace]] = {
 }
 
 
-def open_answering(path: Path, checkpoint: str | None) -> TaskFace:
+def open_answering(path: Path, checkpoint: str | None, ensemble: Sequence[Path] = ()) -> TaskFace:
     """Opens a run, or an export where there is no run.
 
+    Args:
+        path: Its folder.
+        checkpoint: Of the run; None for the best.
+        ensemble: Further runs that answer together with it, each by the checkpoint of that name.
+
     Raises:
-        ProjectError: When it is neither, or cannot be read.
+        ProjectError: When one is neither, or cannot be read; when those of an ensemble do not fit together.
     """
     if is_export(path):
         exported = load_export(path)
         return FACES[exported.manifest.task](exported)
     run = load_run(path, checkpoint or "best")
-    return FACES[run.recipe.task](run)
+    others = [load_run(other, checkpoint or "best") for other in ensemble]
+    return FACES[run.recipe.task](together(run, others) if others else run)

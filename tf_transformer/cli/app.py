@@ -12,7 +12,18 @@ from typing import Any
 
 import typer
 
-from tf_transformer.cli import answers, exports, listing, plots, preparing, recipes, serving, training
+from tf_transformer.cli import (
+    answers,
+    exports,
+    listing,
+    plots,
+    prediction,
+    preparing,
+    recipes,
+    scores,
+    serving,
+    training,
+)
 from tf_transformer.cli.interruption import (
     EXIT_INTERRUPTED,
     EXIT_TERMINATED,
@@ -37,7 +48,8 @@ app = typer.Typer(
 for _verb in (
     training.train,
     answers.evaluate,
-    answers.predict,
+    prediction.predict,
+    scores.score,
     training.average,
     exports.export,
     serving.serve,

@@ -6,6 +6,7 @@ from typing import Any
 
 from tf_transformer.cli.task_face import Options
 from tf_transformer.tasks import Hypothesis
+from tf_transformer.tasks.hypothesis import Details
 
 
 def hypothesis_lines(
@@ -21,7 +22,7 @@ def hypothesis_lines(
     """
     if options["json"]:
         objects = [_plain(answer) for answer in answers]
-        several = options["n-best"] > 1
+        several = options["n-best"] > 1 or options.get("alternatives") is not None
         shown = {"source": text, "answers": objects} if several else {"source": text, **objects[0]}
         yield json.dumps(shown, ensure_ascii=False)
         return
@@ -37,4 +38,10 @@ def _plain(answer: Hypothesis) -> dict[str, Any]:
         "log_probability": answer.log_probability,
         "finished": answer.finished,
     }
-    return {name: value for name, value in values.items() if value is not None}
+    plain = {name: value for name, value in values.items() if value is not None}
+    return plain if answer.details is None else plain | details(answer.details)
+
+
+def details(found: Details) -> dict[str, Any]:
+    """Details by name; those that are not known are left out."""
+    return {name: value for name, value in vars(found).items() if value}

@@ -62,3 +62,9 @@ def teller(quiet: bool) -> Callable[[str], None]:
             print(printable(line), file=sys.stderr)
 
     return say
+
+
+def introduce(answering: Any, say: Callable[[str], None]) -> None:
+    """Says what was loaded: the notes and the name of a `TaskFace`."""
+    for line in (*answering.notes, answering.name):
+        say(line)

@@ -9,6 +9,7 @@ from tf_transformer.cli.task_options import TASKS
 from tf_transformer.errors import RunError, counted
 from tf_transformer.evaluation import EvaluationSet, Evaluator
 from tf_transformer.export.loading import ExportedModel
+from tf_transformer.tasks import Hypothesis
 
 Options = Mapping[str, Any]
 """What was given on the command line, by the option's name without hyphens in front: ``n-best``."""
@@ -64,6 +65,10 @@ class TaskFace(ABC):
     @abstractmethod
     def answers(self, texts: list[str], options: Options) -> Iterator[Iterable[str]]:
         """The lines that each text is answered with."""
+
+    def scores(self, texts: list[str], targets: list[str], options: Options) -> list[Hypothesis]:
+        """How likely each target is; for translators, which `check_options` sees to."""
+        raise AssertionError(f"there are no scores of {type(self).__name__}")
 
     def remarks(self) -> Iterator[str]:
         """What a person is to know when all is answered."""

@@ -22,6 +22,7 @@ class TaskOptions:
         examples: Of the latter, those that together name examples to evaluate on.
         runs_only: Options that an exported model, which answers as it was exported, cannot take.
         scores_exports: Whether ``evaluate`` takes an exported model.
+        score: The options of ``score``, none where there is no such verb for it.
     """
 
     noun: str
@@ -30,10 +31,10 @@ class TaskOptions:
     examples: tuple[str, ...]
     runs_only: frozenset[str] = frozenset()
     scores_exports: bool = True
+    score: frozenset[str] = frozenset()
 
 
-SAMPLING = (
-    "--max-length",
+DRAWING = (
     "--temperature",
     "--top-k",
     "--top-p",
@@ -41,17 +42,36 @@ SAMPLING = (
     "--no-repeat",
     "--ban",
     "--seed",
-    "--stream",
+    "--max-length",
 )
-"""Options of who draws pieces at random."""
+"""Options about the pieces of an answer."""
+SAMPLING = (*DRAWING, "--stream")
+SEARCH = (
+    *DRAWING,
+    "--beam",
+    "--length-penalty",
+    "--max-length-factor",
+    "--min-length",
+    "--min-length-factor",
+    "--alternatives",
+    "--details",
+    "--coverage-penalty",
+    "--diversity",
+    "--replace-unknown",
+    "--on-long",
+    "--sample",
+    "--ensemble",
+)
+"""Options of who searches for translations."""
 
 TASKS: dict[str, TaskOptions] = {
     "translate": TaskOptions(
         noun="a translator",
-        predict=frozenset({"--beam", "--n-best", "--length-penalty", "--max-length", "--tag", "--scores"}),
+        predict=frozenset({"--n-best", "--tag", "--prefix", "--scores", *SEARCH}),
         evaluate=frozenset({"--source", "--target", "--tag", "--tokenize"}),
         examples=("--source", "--target"),
-        runs_only=frozenset({"--beam", "--length-penalty", "--max-length"}),
+        runs_only=frozenset(SEARCH),
+        score=frozenset({"--tag", "--target"}),
     ),
     "classify_text": TaskOptions(
         noun="a classifier",
@@ -82,7 +102,9 @@ TASKS: dict[str, TaskOptions] = {
 }
 
 
-def check_options(model: Path, verb: Literal["predict", "evaluate"], given: Mapping[str, object]) -> None:
+def check_options(
+    model: Path, verb: Literal["predict", "evaluate", "score"], given: Mapping[str, object]
+) -> None:
     """Refuses options that are for another task, or for runs alone, before anything is loaded.
 
     Args:
@@ -100,7 +122,8 @@ def check_options(model: Path, verb: Literal["predict", "evaluate"], given: Mapp
     task = task_of(model, exported)
     named = [name for name, value in given.items() if value is not None and value is not False]
     if task is None:
-        _check_examples(TASKS.values(), named)
+        if verb == "evaluate":
+            _check_examples(TASKS.values(), named)
         return
     if task not in TASKS:
         raise ExportError(f"{model}: is for the task {task}, which this version does not know")
@@ -113,8 +136,10 @@ def check_options(model: Path, verb: Literal["predict", "evaluate"], given: Mapp
             raise typer.BadParameter(rule, param_hint=name)
         if exported and (name == "--checkpoint" or name in TASKS[task].runs_only):
             raise typer.BadParameter(f"is for runs, and {model} is an exported model", param_hint=name)
+    if verb != "evaluate":
+        return
     _check_examples([TASKS[task]], named)
-    if verb == "evaluate" and exported and not set(TASKS[task].examples) <= set(named):
+    if exported and not set(TASKS[task].examples) <= set(named):
         listed = " and ".join(TASKS[task].examples)
         raise typer.BadParameter(f"{model}: an exported model has no data: name {listed}")
 

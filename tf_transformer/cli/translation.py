@@ -20,6 +20,26 @@ from tf_transformer.tasks import Hypothesis
 from tf_transformer.tasks.exported import ExportedTranslator
 from tf_transformer.text import Normalizer, SourceForm
 
+_DRAWING = ("temperature", "top-k", "top-p", "seed")
+_SEARCH = {
+    "beam": "beam_size",
+    "length-penalty": "length_penalty",
+    "max-length": "max_length_margin",
+    "max-length-factor": "max_length_factor",
+    "min-length": "min_length_margin",
+    "min-length-factor": "min_length_factor",
+    "coverage-penalty": "coverage_penalty",
+    "diversity": "diversity",
+    "repetition-penalty": "repetition_penalty",
+    "no-repeat": "no_repeat",
+    "ban": "banned",
+    "sample": "sample",
+    **{name: name.replace("-", "_") for name in _DRAWING},
+    "replace-unknown": "replace_unknown",
+    "on-long": "on_long",
+}
+"""Options of the command line, and what the translator calls them."""
+
 
 class TranslationFace(TaskFace):
     """A translator."""
@@ -28,7 +48,7 @@ class TranslationFace(TaskFace):
 
     def __init__(self, found: LoadedRun | ExportedModel) -> None:
         super().__init__(found)
-        self.read = self.cut = self.unfinished = 0
+        self.read = self.cut = self.split = self.unfinished = 0
         if isinstance(found, LoadedRun):
             self.task = found.task
             self.form: SourceForm = found.task.side.source_form
@@ -66,19 +86,42 @@ class TranslationFace(TaskFace):
         return lines
 
     def answers(self, texts: list[str], options: Options) -> Iterator[Iterable[str]]:
+        first = self.read + 1
         lines = self._lines(texts, options)
+        self._refuse_long(lines, options, first)
         found = self._hypotheses(lines, options)
         if self.run is not None:  # an export does not say what it cuts
-            self.cut += self.task.count_cut(lines)
+            self._count_long(lines, options)
         self.unfinished += sum(answers[0].finished is False for answers in found)
         for text, answers in zip(texts, found, strict=True):
             yield hypothesis_lines(text, answers, options, one_line)
 
+    def _rule(self, options: Options) -> str:
+        return str(options["on-long"] or self.task.options.on_long)
+
+    def _refuse_long(self, lines: list[str], options: Options, first: int) -> None:
+        if self.run is None or self._rule(options) != "refuse":
+            return
+        most = self.task.max_source_length
+        for number, length in enumerate(self.task.count_pieces(lines), start=first):
+            if length > most:
+                raise DataError(f"{options['input']}:{number}: has more than {most} pieces, the end counted")
+
+    def _count_long(self, lines: list[str], options: Options) -> None:
+        number = self.task.count_cut(lines)
+        if self._rule(options) == "split" and self.form.columns == 1:
+            self.split += number
+        else:
+            self.cut += number
+
     def _hypotheses(self, texts: list[str], options: Options) -> list[list[Hypothesis]]:
-        number = options["n-best"]
+        number, prefix = options["n-best"], options["prefix"]
         if self.run is not None:
-            answers: list[list[Hypothesis]] = self.task.n_best(texts, number, **self._search(options))
-            return answers
+            return self._searched(texts, options)
+        if prefix is not None:
+            if number > 1:
+                raise typer.BadParameter("is for runs where there is a --prefix", param_hint="--n-best")
+            return list(self.task.best(texts, prefix))
         if number == 1:
             return list(self.task.best(texts))
         found = self.task.n_best(texts)
@@ -87,22 +130,49 @@ class TranslationFace(TaskFace):
             raise typer.BadParameter(f"--n-best must be at most {width}, the beam of the export")
         return [hypotheses[:number] for hypotheses in found]
 
+    def _searched(self, texts: list[str], options: Options) -> list[list[Hypothesis]]:
+        search, details, prefix = self._search(options), options["details"], options["prefix"]
+        try:
+            if options["alternatives"] is not None:
+                answers: list[list[Hypothesis]] = self.task.alternatives(
+                    texts, options["alternatives"], prefix=prefix or "", details=details, **search
+                )
+                return answers
+            answers = self.task.n_best(texts, options["n-best"], prefix=prefix, details=details, **search)
+            return answers
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    def scores(self, texts: list[str], targets: list[str], options: Options) -> list[Hypothesis]:
+        self._check_tag(options["tag"])
+        try:
+            found: list[Hypothesis] = self.task.score(self._lines(texts, options), targets)
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        return found
+
     def _search(self, options: Options) -> dict[str, Any]:
         """Search options that differ from the recipe's."""
-        search: dict[str, Any] = {}
-        if options["beam"] is not None:
-            search["beam_size"] = options["beam"]
-        elif options["n-best"] > self.task.options.beam_size:
+        given = {name: options[option] for option, name in _SEARCH.items()}
+        search = {name: value for name, value in given.items() if value is not None and value is not False}
+        if "beam_size" not in search and options["n-best"] > self.task.options.beam_size:
             search["beam_size"] = options["n-best"]
-        if options["length-penalty"] is not None:
-            search["length_penalty"] = options["length-penalty"]
-        if options["max-length"] is not None:
-            search |= {"max_length_factor": 0.0, "max_length_margin": options["max-length"]}
+        for kind in ("max", "min"):
+            margin, factor = search.get(f"{kind}_length_margin"), search.get(f"{kind}_length_factor")
+            if margin is not None and factor is None:
+                search[f"{kind}_length_factor"] = 0.0
+            if factor is not None and margin is None:
+                search[f"{kind}_length_margin"] = 0
+        drawing = [name for name in _DRAWING if options[name] is not None]
+        if drawing and not options["sample"]:
+            raise typer.BadParameter("goes with --sample", param_hint=f"--{drawing[0]}")
         return search
 
     def remarks(self) -> Iterator[str]:
         if self.cut:
             yield f"the end of {counted(self.cut, 'line')} was not read: the model does not read that far"
+        if self.split:
+            yield f"{counted(self.split, 'line')} over the longest source: split at sentence ends"
         if self.unfinished:
             yield f"{counted(self.unfinished, 'answer')} reached the longest length allowed before the end"
 

@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
+from tf_transformer.presets import MOST_HYPOTHESES
 from tf_transformer.recipe.base import Evaluation, Rule
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
-from tf_transformer.recipe.fields import MOST_PIECES, Flag, PreparedData, Section, Whole, key
+from tf_transformer.recipe.fields import MOST_PIECES, Flag, PreparedData, Whole, key
 from tf_transformer.recipe.model_section import Size, TextModel, head_faults
 from tf_transformer.recipe.parallel_entries import (
     DevData,
@@ -21,6 +21,7 @@ from tf_transformer.recipe.parallel_entries import (
 from tf_transformer.recipe.text_recipe import TextRecipe
 from tf_transformer.recipe.text_section import SubwordSampling, Text, sampling_faults
 from tf_transformer.recipe.training_section import BatchSize, EarlyStopping, Training, idle_r_drop
+from tf_transformer.recipe.translation_decoding import TranslateDecoding
 
 Pieces = Annotated[Whole, Field(ge=2, le=MOST_PIECES)]
 
@@ -162,26 +163,6 @@ class TranslateTraining(Training):
     )
     early_stopping: TranslateStopping | None = key(
         None, "Stop when validation gets no better; null for never.", midway="free"
-    )
-
-
-class TranslateDecoding(Section):
-    """The search that finds translations."""
-
-    beam: Annotated[Whole, Field(ge=1, le=MOST_HYPOTHESES)] = key(
-        4, "Hypotheses kept alive for each sentence; 1 is greedy.", midway="free"
-    )
-    length_formula: Literal["mean", "gnmt"] = key(
-        "mean", "Score: log P / length^a (mean), or log P / ((5 + length) / 6)^a (gnmt).", midway="free"
-    )
-    length_penalty: Annotated[float, Field(ge=0, le=100)] = key(
-        1.0, "The exponent a; the length counts the end token.", midway="free"
-    )
-    max_length_factor: Annotated[float, Field(ge=0, le=1000)] = key(
-        2.0, "Longest answer: this many pieces for each source piece,", midway="free"
-    )
-    max_length_margin: Annotated[Whole, Field(ge=1, le=LONGEST_ANSWER)] = key(
-        10, "and this many more.", midway="free"
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tf_transformer.tasks.hypothesis import Hypothesis
+from tf_transformer.tasks.hypothesis import Details, Hypothesis
 from tf_transformer.tasks.translation_trial import signature_inputs
 from tf_transformer.text import Normalizer, SourceForm
 
@@ -40,9 +40,13 @@ class ExportedTranslator:
             raise ValueError(f"An exported model searches as it was exported. Received: {', '.join(search)}")
         return [hypotheses[0].text for hypotheses in self.best(texts)]
 
-    def best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
-        """The best hypothesis of each text, in a list of one."""
-        answers = self._rows("serving_default", texts, ("text", "score", "log_probability"))
+    def best(self, texts: Sequence[str], prefix: str | None = None) -> list[list[Hypothesis]]:
+        """The best hypothesis of each text, in a list of one; all begin with the prefix."""
+        outputs = ("text", "score", "log_probability")
+        if prefix is None:
+            answers = self._rows("serving_default", texts, outputs)
+        else:
+            answers = self._rows("prefix", texts, outputs, prefix=[prefix] * len(texts))
         return [[Hypothesis(text, score, logp, None)] for text, score, logp in answers]
 
     def n_best(self, texts: Sequence[str]) -> list[list[Hypothesis]]:
@@ -52,9 +56,23 @@ class ExportedTranslator:
             [Hypothesis(text, score, None, None) for text, score in zip(*row, strict=True)] for row in answers
         ]
 
-    def _rows(self, signature: str, texts: Sequence[str], outputs: Sequence[str]) -> list[tuple[Any, ...]]:
+    def score(self, texts: Sequence[str], targets: Sequence[str]) -> list[Hypothesis]:
+        """How likely given translations are: see `Translator.score`; of details there are those of pieces."""
+        outputs = ("score", "log_probability", "pieces", "log_probabilities")
+        rows = self._rows("score", texts, outputs, target=targets)
+        found = []
+        for target, (score, total, pieces, logs) in zip(targets, rows, strict=True):
+            pieces = tuple(piece for piece in pieces if piece)
+            details = Details(pieces, tuple(logs[: len(pieces) + 1]), (), (), ())
+            found.append(Hypothesis(target, score, total, True, details))
+        return found
+
+    def _rows(
+        self, signature: str, texts: Sequence[str], outputs: Sequence[str], **more: Sequence[str]
+    ) -> list[tuple[Any, ...]]:
         given = signature_inputs(self.source_form, self.source_form.lines(texts))
-        beside = [{"tag": given["tag"]}] if "tag" in given else []
+        others = {**({"tag": given["tag"]} if "tag" in given else {}), **more}
+        beside = [others] if others else []
         return self.rows(signature, given["text"], outputs, *beside)
 
     def normalize(self, texts: Sequence[str]) -> list[str]:

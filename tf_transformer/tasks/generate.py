@@ -19,6 +19,7 @@ from tf_transformer.models import LanguageModel
 from tf_transformer.presets import END_ID, MOST_HYPOTHESES, PAD_ID, START_ID, UNKNOWN_ID
 from tf_transformer.tasks.generation_trial import generation_trial
 from tf_transformer.tasks.hypothesis import Hypothesis
+from tf_transformer.tasks.piece_rules import banned_ids, seeds_of
 from tf_transformer.tasks.sampling_options import SamplingOptions
 from tf_transformer.tasks.served_generator import ServedGenerator
 from tf_transformer.tasks.task import Trial, save_model
@@ -26,7 +27,6 @@ from tf_transformer.text import LanguagePreprocessor
 
 PIECES_AT_ONCE = 16384
 """Positions of prompts and continuations that ``samples`` puts into one batch."""
-_TEXTS_OF_A_SEED = 2**32
 
 
 class Generator(tf.Module):
@@ -255,7 +255,8 @@ class Generator(tf.Module):
 
     def _rules(self, options: SamplingOptions) -> tuple[tuple[str, Any], ...]:
         """What a graph is made for; the rest of the options is in the request."""
-        forbidden = {PAD_ID, START_ID, UNKNOWN_ID, *self.banned_ids(options)}
+        banned = banned_ids(options.banned, self.preprocessor.encode_prompt)
+        forbidden = {PAD_ID, START_ID, UNKNOWN_ID, *banned}
         end_id = END_ID if self.preprocessor.has_end else None
         if end_id is None:
             forbidden.add(END_ID)
@@ -267,34 +268,15 @@ class Generator(tf.Module):
             ("no_repeat", options.no_repeat),
         )
 
-    def banned_ids(self, options: SamplingOptions) -> list[int]:
-        """The ids of the pieces that options ban.
-
-        Raises:
-            ValueError: When one is no single piece of the vocabulary.
-        """
-        ids = []
-        for text in options.banned:
-            pieces = self.preprocessor.encode_prompt(tf.constant([text])).numpy()[0].tolist()
-            if len(pieces) != 1 or pieces[0] == UNKNOWN_ID:
-                raise ValueError(
-                    f"`banned` must hold single pieces of the vocabulary. Received: {text!r}, which is "
-                    + (f"{len(pieces)} pieces" if len(pieces) != 1 else "unknown")
-                )
-            ids.append(int(pieces[0]))
-        return ids
-
     def _request(
         self, texts: tf.Tensor, ids: tf.RaggedTensor, options: SamplingOptions, seed: int | tf.Tensor
     ) -> Request:
-        # A function of the text, not of its place among others.
-        number = tf.strings.to_hash_bucket_fast(texts, 2**31)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         return Request(
             prompts=ids.to_tensor(PAD_ID),
             prompt_lengths=lengths,
             max_lengths=tf.fill(tf.shape(lengths), options.max_length),
-            seeds=tf.cast(seed, tf.int64) * _TEXTS_OF_A_SEED + number,
+            seeds=seeds_of(texts, seed),
             temperature=tf.fill(tf.shape(lengths), options.temperature),
             top_k=tf.fill(tf.shape(lengths), options.top_k),
             top_p=tf.fill(tf.shape(lengths), options.top_p),

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tf_transformer.arguments import finite_number, list_of_strings, whole_number
-from tf_transformer.presets import GREATEST_SEED, LONGEST_ANSWER
+from tf_transformer.arguments import whole_number
+from tf_transformer.presets import LONGEST_ANSWER
+from tf_transformer.tasks.piece_rules import plain_rules
 
 
 @dataclass(frozen=True)
@@ -39,20 +40,10 @@ class SamplingOptions:
 
     def __post_init__(self) -> None:
         # NumPy's numbers become plain ones: equal options are one traced graph.
-        plain: dict[str, Any] = {
+        plain = {
             "max_length": whole_number("max_length", self.max_length, 1, LONGEST_ANSWER),
-            "temperature": finite_number("temperature", self.temperature, 0.0),
-            "top_k": whole_number("top_k", self.top_k, 0, GREATEST_SEED),
-            "top_p": finite_number("top_p", self.top_p, 0.0),
-            "repetition_penalty": finite_number("repetition_penalty", self.repetition_penalty, 0.0),
-            "no_repeat": whole_number("no_repeat", self.no_repeat, 0, LONGEST_ANSWER),
-            "banned": tuple(list_of_strings("banned", self.banned)),
-            "seed": whole_number("seed", self.seed, 0, GREATEST_SEED),
+            **plain_rules(self),
         }
-        if not 0.0 < plain["top_p"] <= 1.0:
-            raise ValueError(f"`top_p` must be more than 0 and at most 1. Received: {self.top_p!r}")
-        if plain["repetition_penalty"] == 0.0:
-            raise ValueError("`repetition_penalty` must be more than 0. Received: 0.0")
         for name, value in plain.items():
             object.__setattr__(self, name, value)
 

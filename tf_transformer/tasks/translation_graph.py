@@ -1,0 +1,124 @@
+"""The part of a translator that is written into graphs: texts in, translations out.
+
+Shapes: B sentences, S source pieces, K hypotheses, P pieces of the longest prefix.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from tf_transformer.arguments import whole_number
+from tf_transformer.decoding.search_result import SearchResult
+from tf_transformer.presets import END_ID, PAD_ID
+from tf_transformer.tasks.options import SearchOptions
+from tf_transformer.tasks.piece_rules import seeds_of
+from tf_transformer.tasks.translation_search import Given, TranslationSearch, check_pieces
+from tf_transformer.text import Preprocessor
+
+
+class TranslationGraph(tf.Module):
+    """A model with its text side and its search.
+
+    Args:
+        model: See `Translator`.
+        preprocessor: See `Translator`.
+        options: How to search.
+        max_source_length: See `Translator`.
+    """
+
+    def __init__(
+        self, model: Any, preprocessor: Preprocessor, options: SearchOptions, max_source_length: int
+    ) -> None:
+        super().__init__(name="translator")
+        _check_vocabularies(model, preprocessor)
+        check_pieces(preprocessor, options)
+        max_source_length = whole_number("max_source_length", max_source_length, 2)  # a piece and the end
+        self.model = model
+        self.preprocessor = preprocessor
+        self.options = options
+        self.max_source_length = min(max_source_length, model.max_length or max_source_length)
+
+    def search(
+        self,
+        source_ids: tf.Tensor,
+        options: SearchOptions,
+        num_results: int,
+        given: Given | None = None,
+    ) -> SearchResult:
+        """Searches translations of a batch inside any graph: see `TranslationSearch`.
+
+        Args:
+            source_ids: ``[B, S]`` int32, zero-padded, each row with its end token.
+            options: How to search.
+            num_results: Hypotheses to find for each, at most ``options.beam_size``.
+            given: What the sentences have of their own.
+        """
+        return TranslationSearch(self.model, self.preprocessor, options).search(
+            source_ids, num_results, given or {}
+        )
+
+    def answer(
+        self,
+        texts: tf.Tensor,
+        options: SearchOptions,
+        num_results: int,
+        prefix: tf.Tensor | None = None,
+        **given: tf.Tensor,
+    ) -> dict[str, tf.Tensor]:
+        """Texts to translations inside one graph: what a SavedModel runs.
+
+        Args:
+            texts: ``[B]`` string, with their tags where the model has tags.
+            options: How to search.
+            num_results: K, at most ``options.beam_size``.
+            prefix: ``[B]`` string, what answers begin with; None for nothing.
+            **given: What each text has of its own: see `translation_search.Given`.
+
+        Returns:
+            ``text`` string, ``score`` and ``log_probability`` float32, ``finished`` bool, each ``[B, K]``,
+            best first.
+        """
+        source_ids = self.source_ids(texts).to_tensor(PAD_ID)
+        if prefix is not None:
+            given |= given_prefixes(self.preprocessor.encode_target(prefix))
+        if options.sample and "seeds" not in given:
+            given["seeds"] = seeds_of(texts, options.seed)
+        return self.texts_of(self.search(source_ids, options, num_results, given))
+
+    def source_ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Source ids of texts ``[B]``, with their tags, inside any graph: cut to ``max_source_length``.
+
+        The last place of a row that was cut holds the end token.
+        """
+        cut = self.preprocessor.encode_source(texts)[:, : self.max_source_length]
+        places = tf.ragged.range(cut.row_lengths()).flat_values
+        last = tf.equal(places, self.max_source_length - 1)
+        return cut.with_flat_values(tf.where(last, END_ID, cut.flat_values))
+
+    def texts_of(self, result: SearchResult) -> dict[str, tf.Tensor]:
+        """What `answer` returns of a result."""
+        shape = tf.shape(result.scores)  # [B, K]
+        flat = tf.reshape(result.ids, [shape[0] * shape[1], tf.shape(result.ids)[2]])
+        return {
+            "text": tf.reshape(self.preprocessor.decode_target(flat), shape),
+            "score": result.scores,
+            "log_probability": result.log_probabilities,
+            "finished": result.finished,
+        }
+
+
+def given_prefixes(ids: tf.RaggedTensor) -> dict[str, tf.Tensor]:
+    """Prefixes as `TranslationSearch` takes them."""
+    lengths = tf.cast(ids.row_lengths(), tf.int32)
+    return {"prefixes": ids.to_tensor(PAD_ID), "prefix_lengths": lengths}
+
+
+def _check_vocabularies(model: Any, preprocessor: Preprocessor) -> None:
+    for side in ("source", "target"):
+        name = f"{side}_vocabulary_size"
+        mine, other = getattr(model, name), getattr(preprocessor, name)
+        if mine != other:
+            raise ValueError(
+                f"`model` and `preprocessor` must have the same `{name}`: they do not belong together. "
+                f"Received: {mine} and {other}"
+            )
