@@ -46,6 +46,12 @@ class SearchRules(NamedTuple):
             return self, max_lengths
         return self._replace(min_lengths=tf.minimum(self.min_lengths, max_lengths)), max_lengths
 
+    @property
+    def bans(self) -> bool:
+        """Whether there is any token that may not come."""
+        asked = (self.prefixes, self.min_lengths)
+        return bool(self.banned_ids or self.no_repeat) or any(one is not None for one in asked)
+
     def narrowed(
         self, logits: Tensor, ids: Tensor, time: Tensor, end_id: int
     ) -> tuple[Tensor, Tensor | None]:
@@ -66,6 +72,8 @@ class SearchRules(NamedTuple):
             penalty = tf.reshape(tf.cast(self.repetition_penalty, tf.float32), [-1, 1, 1])
             seen = seen_tokens(ids, time, size)
             logits = penalize_repetition(tf.cast(logits, tf.float32), seen, penalty)
+        if not self.bans:
+            return logits, None
         tokens = tf.range(size)
         banned: list[Tensor] = []
         if self.banned_ids:

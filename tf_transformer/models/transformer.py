@@ -337,11 +337,17 @@ class Transformer(SequenceModel):
         Returns:
             Logits `[B, K, V]` in float32 of the token after `ids`, and the cache with `ids` taken in.
         """
-        logits, _, cache = self.attending_step(ids, cache)
-        return logits, cache
+        states, _, cache = self._step(ids, cache)
+        return self.output_embedding(states, reverse=True), cache
 
     def attending_step(self, ids: Tensor, cache: dict[str, Any]) -> tuple[Tensor, Tensor, dict[str, Any]]:
         """The same with, between logits and cache, the attention `[B, K, S]` as of `decode_attending`."""
+        states, weights, cache = self._step(ids, cache)
+        return self.output_embedding(states, reverse=True), aligning(weights), cache
+
+    def _step(
+        self, ids: Tensor, cache: dict[str, Any]
+    ) -> tuple[Tensor, list[dict[str, Tensor]], dict[str, Any]]:
         ids = padded_ids("ids", ids, self.target_vocabulary_size)
         past, shared = cache["hypotheses"], cache["shared"]
         position = ops.shape(past[0]["key"])[-2]
@@ -356,8 +362,7 @@ class Transformer(SequenceModel):
             cache=past,
             training=False,
         )
-        logits = self.output_embedding(states, reverse=True)
-        return logits, aligning(weights), {"hypotheses": past, "shared": shared}
+        return states, weights, {"hypotheses": past, "shared": shared}
 
     def attention(self, inputs: dict[str, Tensor]) -> dict[str, list[Tensor]]:
         """The attention weights behind `call(inputs, training=False)`.
