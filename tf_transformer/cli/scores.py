@@ -54,7 +54,7 @@ def score(
 
     \b
     Example: tf-transformer score runs/quickstart --source in.txt --target out.txt
-             printf 'I love you.\tJe t'"'"'aime.\n' | tf-transformer score runs/quickstart --json
+             paste in.txt out.txt | tf-transformer score runs/quickstart --json
     """
     if (source is None) != (target is None):
         raise typer.BadParameter("--source and --target must be given together")
