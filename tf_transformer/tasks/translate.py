@@ -117,7 +117,7 @@ class Translator(TranslationGraph):
         options = replace_options(self.options, **search)
         check_pieces(self.preprocessor, options)
         if options.sample and num_results is not None:
-            num_results = whole_number("num_results", num_results, 1)
+            num_results = whole_number("num_results", num_results, 1, MOST_HYPOTHESES)
         else:
             _, num_results = check_sizes(options.beam_size, num_results)
         prefixes = None if prefix is None else self._prefixes(prefix, len(texts))
