@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +23,7 @@ class TaskOptions:
         runs_only: Options that an exported model, which answers as it was exported, cannot take.
         scores_exports: Whether ``evaluate`` takes an exported model.
         score: The options of ``score``, none where there is no such verb for it.
+        needs: Options that go with another one alone, and which.
     """
 
     noun: str
@@ -32,6 +33,7 @@ class TaskOptions:
     runs_only: frozenset[str] = frozenset()
     scores_exports: bool = True
     score: frozenset[str] = frozenset()
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 DRAWING = (
@@ -72,6 +74,7 @@ TASKS: dict[str, TaskOptions] = {
         examples=("--source", "--target"),
         runs_only=frozenset(SEARCH),
         score=frozenset({"--tag", "--target"}),
+        needs=dict.fromkeys(("--temperature", "--top-k", "--top-p", "--seed"), "--sample"),
     ),
     "classify_text": TaskOptions(
         noun="a classifier",
@@ -134,6 +137,9 @@ def check_options(
         if tasks and task not in tasks:
             rule = f"is for {' and '.join(tasks)}, and {model} is {TASKS[task].noun}"
             raise typer.BadParameter(rule, param_hint=name)
+        needed = TASKS[task].needs.get(name, name)
+        if needed not in named:
+            raise typer.BadParameter(f"goes with {needed}", param_hint=name)
         if exported and (name == "--checkpoint" or name in TASKS[task].runs_only):
             raise typer.BadParameter(f"is for runs, and {model} is an exported model", param_hint=name)
     if verb != "evaluate":

@@ -163,9 +163,6 @@ class TranslationFace(TaskFace):
                 search[f"{kind}_length_factor"] = 0.0
             if factor is not None and margin is None:
                 search[f"{kind}_length_margin"] = 0
-        drawing = [name for name in _DRAWING if options[name] is not None]
-        if drawing and not options["sample"]:
-            raise typer.BadParameter("goes with --sample", param_hint=f"--{drawing[0]}")
         return search
 
     def remarks(self) -> Iterator[str]:
