@@ -14,8 +14,8 @@ Step = Callable[[Tensor, Cache], tuple[Tensor, Cache]]
 """`step(ids [B, K] int32, cache) -> (logits [B, K, V], cache)`: one more token for every hypothesis."""
 
 
-def check_sizes(beam_size: Any, num_results: Any) -> tuple[int, int]:
-    """Both as plain integers; no `num_results` means all of the beam.
+def check_sizes(beam_size: Any, num_results: Any) -> tuple[int, Any]:
+    """Both as plain integers, but for a tensor; no `num_results` means all of the beam.
 
     Raises:
         TypeError: If one is no whole number.
@@ -24,6 +24,8 @@ def check_sizes(beam_size: Any, num_results: Any) -> tuple[int, int]:
     beam_size = whole_number("beam_size", beam_size, 1, MOST_HYPOTHESES)
     if num_results is None:
         return beam_size, beam_size
+    if tf.is_tensor(num_results):  # what it holds is not known yet
+        return beam_size, num_results
     return beam_size, whole_number("num_results", num_results, 1, beam_size)
 
 

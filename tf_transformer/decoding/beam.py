@@ -13,6 +13,7 @@ again; the others stay live. A sentence is over when
 - its limit is reached: what is live then was cut and counts only where finished hypotheses are missing.
 
 What is done to a sentence depends on nothing but its own logits, so its answer is the same in any batch.
+Those that are over leave the batch, see `leaving`.
 """
 
 import math
@@ -23,6 +24,7 @@ import tensorflow as tf
 
 from tf_transformer.decoding.arguments import Cache, Step, check_ids, check_sizes, limits, loop_shapes
 from tf_transformer.decoding.continuations import best_continuations
+from tf_transformer.decoding.leaving import any_size, keep, leave
 from tf_transformer.decoding.length_penalty import LengthFormula, check_length_penalty, ranking_score
 from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.decoding.search_rules import SearchRules
@@ -59,7 +61,7 @@ def beam_search(
     forbidden_ids: Sequence[int] = (),
     length_penalty: float | Tensor = 1.0,
     length_formula: LengthFormula = "mean",
-    num_results: int | None = None,
+    num_results: int | Tensor | None = None,
     rules: SearchRules | None = None,
     extra: Callable[[Any], Tensor] | None = None,
 ) -> SearchResult:
@@ -72,7 +74,8 @@ def beam_search(
             each hypothesis.
         cache: `{"hypotheses": ..., "shared": ...}`, each a nest of tensors. Those of the hypotheses are
             `[B, K, ..., t, d]`, of which t may grow, and are reordered when hypotheses are; the shared
-            ones belong to the sentences and are passed on as they are.
+            ones, `[B, ...]`, belong to the sentences. Rows of both leave when a sentence is over. Anything
+            else is passed on as it is.
         batch_size: B, also as a tensor; 0 is allowed.
         beam_size: K, at most `presets.MOST_HYPOTHESES`.
         max_lengths: int32 `[B]` or scalar: the largest number of pieces. The end token is not counted, so
@@ -83,8 +86,9 @@ def beam_search(
         length_penalty: Exponent of the length in the score, a number or float32 `[B, 1]`; 0 ranks by
             probability.
         length_formula: `"mean"` or `"gnmt"`: see `ranking_score`.
-        num_results: How many hypotheses to return, at most and by default K. The search of a sentence ends
-            as soon as these are settled, and with fewer it ends sooner. The best does not depend on it.
+        num_results: How many hypotheses to return, at most and by default K; also an int32 scalar. The search
+            of a sentence ends as soon as these are settled, and with fewer it ends sooner. The best does not
+            depend on it.
         rules: What else the hypotheses must keep to.
         extra: What is added to the score of those that end, float32 `[B, K]` and never above 0: a function of
             `cache["hypotheses"]` after their last step.
@@ -103,54 +107,57 @@ def beam_search(
     longest = tf.maximum(tf.reduce_max(max_lengths), 0)  # T; the maximum over no sentence is negative
     shape = tf.stack([batch_size, beam_size])
     leaves = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(cache["hypotheses"])]
+    sentences = {"rows": tf.range(shape[0]), "limits": max_lengths, "rules": rules.tensors}
+    sentences["shared"] = tf.nest.map_structure(tf.convert_to_tensor, cache["shared"])
+    if tf.is_tensor(length_penalty):
+        sentences["length_penalty"] = length_penalty
 
     def any_active(time: Tensor, active: Tensor, *_: Any) -> Tensor:
         return tf.reduce_any(active)
 
     def advance(
-        time: Tensor, active: Tensor, live: _Live, pool: SearchResult, leaves: list[Tensor]
+        time: Tensor, active: Tensor, own: dict[str, Any], found: Any, kept: Any, leaves: list[Tensor]
     ) -> tuple[Any, ...]:
+        (live, pool), penalty = found, own.get("length_penalty", length_penalty)
         hypotheses = tf.nest.pack_sequence_as(cache["hypotheses"], leaves)
-        logits, grown = step(live.tokens, {**cache, "hypotheses": hypotheses})  # [B, K, V]
-        logits, banned = rules.narrowed(logits, live.ids, time, end_id)
+        state = {**cache, "hypotheses": hypotheses, "shared": own["shared"]}
+        logits, grown = step(live.tokens, state)  # [b, K, V]
+        logits, banned = rules.of(own["rules"]).narrowed(logits, live.ids, time, end_id)
         extensions = _extend(live, logits, forbidden_ids, banned, rules.diversity)
-        possible = extensions.log_probabilities > -math.inf  # [B, K]
+        possible = extensions.log_probabilities > -math.inf  # [b, K]
         ended = possible & (extensions.tokens == end_id) & active[:, None]
 
         length = time + 1  # the pieces before, and the end token
-        scores = ranking_score(extensions.log_probabilities, length, length_penalty, length_formula)
+        scores = ranking_score(extensions.log_probabilities, length, penalty, length_formula)
         if extra is not None:
             scores += tf.gather(extra(grown["hypotheses"]), extensions.parents, batch_dims=1)
         pool = _add_finished(pool, live, extensions, ended, scores, length)
         # At its limit, or without any extension of a finite probability, a sentence keeps what it has.
-        cut = (time >= max_lengths) | ~tf.reduce_any(possible, axis=-1)  # [B]
+        cut = (time >= own["limits"]) | ~tf.reduce_any(possible, axis=-1)  # [b]
         live = _next_live(live, extensions, ended, time, keep=cut | ~active)
         # Reachable at best: no further loss of probability, at the greatest length, the end token counted.
         likeliest = tf.reduce_max(live.log_probabilities, axis=-1, keepdims=True)
-        reachable = ranking_score(likeliest, max_lengths[:, None] + 1, length_penalty, length_formula)
-        active &= ~cut & (reachable[:, 0] > pool.scores[:, num_results - 1])  # [B]
-        leaves = [
-            tf.gather(leaf, extensions.parents, batch_dims=1) for leaf in tf.nest.flatten(grown["hypotheses"])
-        ]
-        return time + 1, active, live, pool, leaves
+        reachable = ranking_score(likeliest, own["limits"][:, None] + 1, penalty, length_formula)
+        active &= ~cut & (reachable[:, 0] > pool.scores[:, num_results - 1])  # [b]
+        stay, own, found, kept = leave(active, own, (live, pool), kept)
+        # Of each sentence that stays, the hypotheses that its extensions extend.
+        parents = tf.gather(extensions.parents, stay)  # [b', K]
+        origins = tf.stack([tf.broadcast_to(stay[:, None], tf.shape(parents)), parents], axis=-1)
+        leaves = [tf.gather_nd(leaf, origins) for leaf in tf.nest.flatten(grown["hypotheses"])]
+        return time + 1, tf.gather(active, stay), own, found, kept, leaves
 
-    start = (
-        tf.constant(0),
-        tf.ones(shape[:1], tf.bool),
-        _first_live(shape, longest, start_id),
-        _empty_pool(shape, longest),
-        leaves,
-    )
-    sentences, places = tf.TensorShape([None]), tf.TensorShape([None, beam_size])
-    sequences = tf.TensorShape([None, beam_size, None])
-    invariants = (
-        tf.TensorShape([]),
-        sentences,
-        _Live(sequences, places, places, sentences),
+    first = _first_live(shape, longest, start_id), _empty_pool(shape, longest)
+    start = (tf.constant(0), tf.ones(shape[:1], tf.bool), sentences, first, first, leaves)
+    places, sequences = tf.TensorShape([None, beam_size]), tf.TensorShape([None, beam_size, None])
+    shapes = (
+        _Live(sequences, places, places, tf.TensorShape([None])),
         SearchResult(sequences, places, places, places, places),
-        loop_shapes(leaves),
     )
-    _, _, live, pool, _ = tf.while_loop(any_active, advance, start, shape_invariants=invariants)
+    invariants = (tf.TensorShape([]), tf.TensorShape([None]), any_size(sentences), shapes, shapes)
+    _, _, own, found, kept, _ = tf.while_loop(
+        any_active, advance, start, shape_invariants=(*invariants, loop_shapes(leaves))
+    )
+    live, pool = keep(kept, own["rows"], found)
     cut_short = _as_result(live, length_penalty, length_formula)
     return _best_of_both(pool, cut_short, num_results)
 
@@ -222,7 +229,7 @@ def _as_result(live: _Live, length_penalty: float | Tensor, length_formula: Leng
     return SearchResult(live.ids, lengths, scores, live.log_probabilities, tf.zeros_like(exists))
 
 
-def _best_of_both(pool: SearchResult, cut_short: SearchResult, num_results: int) -> SearchResult:
+def _best_of_both(pool: SearchResult, cut_short: SearchResult, num_results: int | Tensor) -> SearchResult:
     """Finished ones, then those cut, then empty places; ids cut to the longest hypothesis returned."""
     both = SearchResult(*(tf.concat(pair, axis=1) for pair in zip(pool, cut_short, strict=True)))  # [B, 2 K]
     exists = tf.cast(both.scores > -math.inf, tf.int32)

@@ -38,7 +38,7 @@ def best_continuations(
         return _usable(values, tokens, tf.reduce_logsumexp(logits, axis=-1, keepdims=True), forbidden_ids)
     values, tokens = largest(logits, k)  # [B, K, k']
     # log sum exp = max - log(softmax of the max): one fused kernel instead of a log-softmax written out.
-    top_probability = tf.reduce_max(tf.nn.softmax(logits), axis=-1, keepdims=True)  # [B, K, 1]
+    top_probability = tf.gather(tf.nn.softmax(logits), tokens[..., :1], batch_dims=2)  # [B, K, 1]
     normalizer = values[..., :1] - tf.math.log(top_probability)  # [B, K, 1]
     return _usable(values, tokens, normalizer, forbidden_ids)
 

@@ -11,11 +11,13 @@ import tensorflow as tf
 
 from tf_transformer.decoding.arguments import Cache, Step, check_ids, limits, loop_shapes
 from tf_transformer.decoding.continuations import best_continuations
+from tf_transformer.decoding.leaving import any_size, keep, leave
 from tf_transformer.decoding.length_penalty import LengthFormula, check_length_penalty, ranking_score
 from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.decoding.search_rules import SearchRules
 
 Tensor = Any
+_MOVED = ("hypotheses", "shared")
 
 
 class _State(NamedTuple):
@@ -66,25 +68,31 @@ def greedy_search(
     check_ids(start_id, end_id, forbidden_ids)
     check_length_penalty(length_penalty, length_formula)
     rules, max_lengths = (rules or SearchRules()).within(limits(max_lengths, batch_size))  # [B]
-    leaves = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(cache["hypotheses"])]
+    sentences = {"rows": tf.range(tf.shape(max_lengths)[0]), "limits": max_lengths, "rules": rules.tensors}
+    sentences |= {name: tf.nest.map_structure(tf.convert_to_tensor, cache[name]) for name in _MOVED}
 
-    def any_active(time: Tensor, state: _State, leaves: list[Tensor]) -> Tensor:
+    def any_active(time: Tensor, own: dict[str, Any], state: _State, kept: _State) -> Tensor:
         return tf.reduce_any(state.active)
 
-    def advance(time: Tensor, state: _State, leaves: list[Tensor]) -> tuple[Tensor, _State, list[Tensor]]:
-        hypotheses = tf.nest.pack_sequence_as(cache["hypotheses"], leaves)
-        logits, grown = step(state.token, {**cache, "hypotheses": hypotheses})  # [B, 1, V]
-        logits, banned = rules.narrowed(logits, state.ids[:, None], time, end_id)
+    def advance(time: Tensor, own: dict[str, Any], state: _State, kept: _State) -> tuple[Any, ...]:
+        logits, grown = step(state.token, {**cache, **{name: own[name] for name in _MOVED}})  # [b, 1, V]
+        logits, banned = rules.of(own["rules"]).narrowed(logits, state.ids[:, None], time, end_id)
         best = best_continuations(logits, 1, forbidden_ids, banned)
-        state = _advance(state, *best, time, max_lengths, end_id)
-        return time + 1, state, tf.nest.flatten(grown["hypotheses"])
+        state = _advance(state, *best, time, own["limits"], end_id)
+        own = {**own, "hypotheses": grown["hypotheses"]}
+        return time + 1, *leave(state.active, own, state, kept)[1:]
 
-    _, state, _ = tf.while_loop(
+    first = _first_state(max_lengths, start_id)
+    shapes = any_size(sentences)
+    grows = loop_shapes(tf.nest.flatten(sentences["hypotheses"]))
+    shapes["hypotheses"] = tf.nest.pack_sequence_as(sentences["hypotheses"], grows)
+    _, own, state, kept = tf.while_loop(
         any_active,
         advance,
-        (tf.constant(0), _first_state(max_lengths, start_id), leaves),
-        shape_invariants=(tf.TensorShape([]), _state_shapes(), loop_shapes(leaves)),
+        (tf.constant(0), sentences, first, first),
+        shape_invariants=(tf.TensorShape([]), shapes, _state_shapes(), _state_shapes()),
     )
+    state = keep(kept, own["rows"], state)
     lengths = state.length + tf.cast(state.finished, tf.int32)  # the end token counts
     totals = state.log_probability[:, None]
     scores = ranking_score(totals, lengths[:, None], length_penalty, length_formula)[:, 0]

@@ -235,7 +235,13 @@ def state_shapes(first: SamplingState) -> SamplingState:
 
 
 def sample(
-    step: Step, cache: Cache, request: Request, *, num_samples: int = 1, taken: int | Tensor = 0, **rules: Any
+    step: Step,
+    cache: Cache,
+    request: Request,
+    *,
+    num_samples: int | Tensor = 1,
+    taken: int | Tensor = 0,
+    **rules: Any,
 ) -> SearchResult:
     """Continues texts at random.
 

@@ -47,6 +47,15 @@ class SearchRules(NamedTuple):
         return self._replace(min_lengths=tf.minimum(self.min_lengths, max_lengths)), max_lengths
 
     @property
+    def tensors(self) -> dict[str, Tensor]:
+        """What sentences have of their own, by name."""
+        return {name: value for name, value in self._asdict().items() if tf.is_tensor(value)}
+
+    def of(self, tensors: dict[str, Tensor]) -> "SearchRules":
+        """The rules of some of the sentences, given `tensors` of these."""
+        return self._replace(**tensors)
+
+    @property
     def bans(self) -> bool:
         """Whether there is any token that may not come."""
         asked = (self.prefixes, self.min_lengths)
@@ -68,10 +77,7 @@ class SearchRules(NamedTuple):
             theirs, or None where all may.
         """
         size = logits.shape[-1] or tf.shape(logits)[-1]
-        if not isinstance(self.repetition_penalty, float) or self.repetition_penalty != 1.0:
-            penalty = tf.reshape(tf.cast(self.repetition_penalty, tf.float32), [-1, 1, 1])
-            seen = seen_tokens(ids, time, size)
-            logits = penalize_repetition(tf.cast(logits, tf.float32), seen, penalty)
+        logits = self._penalized(logits, ids, time, size)
         if not self.bans:
             return logits, None
         tokens = tf.range(size)
@@ -86,6 +92,18 @@ class SearchRules(NamedTuple):
         for one in banned:
             found = one if found is None else found | one
         return logits, self._forced(found, tokens, time)
+
+    def _penalized(self, logits: Tensor, ids: Tensor, time: Tensor, size: Any) -> Tensor:
+        if isinstance(self.repetition_penalty, float) and self.repetition_penalty == 1.0:
+            return logits
+        logits = tf.cast(logits, tf.float32)
+        penalty = tf.reshape(tf.cast(self.repetition_penalty, tf.float32), [-1, 1, 1])
+
+        def penalized() -> Tensor:
+            return penalize_repetition(logits, seen_tokens(ids, time, size), penalty)
+
+        # Where none of a batch has one, several passes over the vocabulary are saved.
+        return tf.cond(tf.reduce_any(penalty != 1.0), penalized, lambda: logits)
 
     def _forced(self, banned: Tensor | None, tokens: Tensor, time: Tensor) -> Tensor | None:
         """All but the prefix' own token is banned while it lasts."""

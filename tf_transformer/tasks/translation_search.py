@@ -19,19 +19,23 @@ from tf_transformer.tasks.piece_rules import banned_ids
 from tf_transformer.text import Preprocessor
 
 Given = Mapping[str, tf.Tensor]
-"""What sentences have of their own, `[B]` unless it says otherwise: `prefixes` int32 `[B, P]` with
-`prefix_lengths` int32, `seeds` int64; and, in place of what the options say, `min_lengths` and `max_lengths`
-int32 (below 0: what they say), `length_penalty`, `repetition_penalty`, `temperature`, `top_p` float32 and
-`top_k` int32."""
+"""What sentences have of their own, by the names of `GIVEN`."""
 GIVEN: dict[str, tf.TensorSpec] = {
     "prefixes": tf.TensorSpec([None, None], tf.int32),
     "prefix_lengths": tf.TensorSpec([None], tf.int32),
+    "min_lengths": tf.TensorSpec([None], tf.int32),
+    "max_lengths": tf.TensorSpec([None], tf.int32),
+    "length_penalty": tf.TensorSpec([None], tf.float32),
+    "repetition_penalty": tf.TensorSpec([None], tf.float32),
     "seeds": tf.TensorSpec([None], tf.int64),
     "temperature": tf.TensorSpec([None], tf.float32),
     "top_k": tf.TensorSpec([None], tf.int32),
     "top_p": tf.TensorSpec([None], tf.float32),
 }
-"""What a translator itself gives."""
+"""What sentences may have of their own: prefixes `[B, P]` with their lengths, seeds; and, in place of what
+the options say, lengths (below 0: what they say), penalties, and how to draw."""
+_LENGTHS = 4
+"""Sources are padded to a multiple of it."""
 
 
 class TranslationSearch:
@@ -49,7 +53,7 @@ class TranslationSearch:
         self.options = options
         self.banned = banned_ids(options.banned, preprocessor.encode_target)
 
-    def search(self, source_ids: tf.Tensor, num_results: int, given: Given) -> SearchResult:
+    def search(self, source_ids: tf.Tensor, num_results: int | tf.Tensor, given: Given) -> SearchResult:
         """Searches a batch.
 
         A source without a piece has nothing to translate: it is not searched for, and all its hypotheses are
@@ -60,6 +64,7 @@ class TranslationSearch:
             num_results: Hypotheses to find for each, at most the beam.
             given: What the sentences have of their own.
         """
+        source_ids = self._padded(source_ids)
         has_pieces = num_pieces(self.preprocessor, source_ids) > 0  # [B]
         own = {name: tf.boolean_mask(value, has_pieces) for name, value in given.items()}
         result = self._search(tf.boolean_mask(source_ids, has_pieces), num_results, own)
@@ -71,7 +76,15 @@ class TranslationSearch:
         ]
         return SearchResult(*(tf.gather(part, places) for part in with_empty))
 
-    def _search(self, source_ids: tf.Tensor, num_results: int, given: Given) -> SearchResult:
+    def _padded(self, source_ids: tf.Tensor) -> tf.Tensor:
+        """Few lengths, for the reason that batches have few sizes: see `decoding.leaving`."""
+        length = tf.shape(source_ids)[1]
+        room = -length % _LENGTHS
+        if self.model.max_length is not None:
+            room = tf.clip_by_value(self.model.max_length - length, 0, room)
+        return tf.pad(source_ids, [[0, 0], [0, room]])
+
+    def _search(self, source_ids: tf.Tensor, num_results: int | tf.Tensor, given: Given) -> SearchResult:
         options = self.options
         memory = self.model.encode(source_ids, training=False)
         if options.sample:
@@ -95,10 +108,11 @@ class TranslationSearch:
         common |= {"beam_size": options.beam_size, "num_results": num_results}
         if not options.coverage_penalty:
             return beam_search(self.model.step, cache, **common)
-        batch_size, length = tf.unstack(tf.shape(source_ids))
-        attended = tf.zeros(tf.stack([batch_size, options.beam_size, 1, length]))
+        # At padding it is as if all had been seen, which costs nothing.
+        attended = tf.cast(source_ids == PAD_ID, tf.float32)[:, tf.newaxis, tf.newaxis]  # [B, 1, 1, S]
+        attended = tf.repeat(attended, options.beam_size, axis=1)
         cache["hypotheses"] = {"model": cache["hypotheses"], "attended": attended}
-        return beam_search(self._covering_step, cache, extra=self._coverage(source_ids), **common)
+        return beam_search(self._covering_step, cache, extra=self._coverage, **common)
 
     def _covering_step(self, ids: tf.Tensor, cache: dict[str, Any]) -> tuple[tf.Tensor, dict[str, Any]]:
         """A step that sums up, for each hypothesis, the attention that each source piece got."""
@@ -108,18 +122,15 @@ class TranslationSearch:
         attended = before["attended"] + attention[:, :, tf.newaxis]
         return logits, {**inner, "hypotheses": {"model": inner["hypotheses"], "attended": attended}}
 
-    def _coverage(self, source_ids: tf.Tensor) -> Any:
+    def _coverage(self, hypotheses: dict[str, Any]) -> tf.Tensor:
         """What is added to scores: equation 14 of "Google's Neural Machine Translation System" (2016)."""
-        is_real = (source_ids != PAD_ID)[:, tf.newaxis]  # [B, 1, S]
+        seen = hypotheses["attended"][:, :, 0]  # [B, K, S]
+        logs = tf.math.log(tf.clip_by_value(seen, 1e-6, 1.0))  # finite, even where nothing was seen
+        return self.options.coverage_penalty * tf.reduce_sum(logs, axis=-1)
 
-        def added(hypotheses: dict[str, Any]) -> tf.Tensor:
-            seen = hypotheses["attended"][:, :, 0]  # [B, K, S]
-            logs = tf.math.log(tf.clip_by_value(seen, 1e-6, 1.0))  # finite, even where nothing was seen
-            return self.options.coverage_penalty * tf.reduce_sum(tf.where(is_real, logs, 0.0), axis=-1)
-
-        return added
-
-    def _sampled(self, source_ids: tf.Tensor, memory: Any, num_results: int, given: Given) -> SearchResult:
+    def _sampled(
+        self, source_ids: tf.Tensor, memory: Any, num_results: int | tf.Tensor, given: Given
+    ) -> SearchResult:
         rules, max_lengths = self._rules(source_ids, given).within(self._max_lengths(source_ids, given))
         none = tf.zeros_like(max_lengths)
         prefix_lengths = none if rules.prefix_lengths is None else rules.prefix_lengths
