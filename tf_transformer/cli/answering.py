@@ -13,6 +13,7 @@ from tf_transformer.cli.translation import TranslationFace
 from tf_transformer.cli.vector_classification import VectorClassificationFace
 from tf_transformer.export.loading import load_export
 from tf_transformer.manifest import is_export
+from tf_transformer.tasks.batches import share_cores
 
 FACES: dict[str, type[TaskFace]] = {
     "translate": TranslationFace,
@@ -35,6 +36,7 @@ def open_answering(path: Path, checkpoint: str | None, ensemble: Sequence[Path] 
         ProjectError: When one is neither, or cannot be read; when those of an ensemble do not fit together.
     """
     if is_export(path):
+        share_cores()
         exported = load_export(path)
         return FACES[exported.manifest.task](exported)
     run = load_run(path, checkpoint or "best")

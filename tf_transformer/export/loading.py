@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tf_transformer.errors import ExportError
 from tf_transformer.manifest import Manifest, check_whole, newest_version, read_manifest
+from tf_transformer.tasks.batches import at_once
 
 EXAMPLES_AT_ONCE = 64
 _MOST_LETTERS = 300
@@ -51,21 +52,25 @@ class ExportedModel:
         Raises:
             ExportError: When it cannot be run on them.
         """
-        rows: list[tuple[Any, ...]] = []
-        # Of similar length together, so that short ones need not wait for long ones.
-        order = sorted(range(len(examples)), key=lambda place: len(examples[place]))
-        for start in range(0, len(order), EXAMPLES_AT_ONCE):
-            places = order[start : start + EXAMPLES_AT_ONCE]
+        # Of similar length together, so that short ones need not wait for long ones; the longest first.
+        order = sorted(range(len(examples)), key=lambda place: -len(examples[place]))
+        batches = [
+            order[start : start + EXAMPLES_AT_ONCE] for start in range(0, len(order), EXAMPLES_AT_ONCE)
+        ]
+
+        def answered(places: list[int]) -> list[tuple[Any, ...]]:
             with self._running(signature):
                 function = self.signatures[signature]
                 (name,) = function.structured_input_signature[1].keys() - (beside or {}).keys()
                 columns = {name: examples, **(beside or {})}
                 batch = {key: [column[place] for place in places] for key, column in columns.items()}
                 found = function(**{key: tf.constant(values, tf.string) for key, values in batch.items()})
-                rows += zip(*(_plain(found[output].numpy().tolist()) for output in outputs), strict=True)
+                return list(zip(*(_plain(found[output].numpy().tolist()) for output in outputs), strict=True))
+
         answers: list[tuple[Any, ...]] = [()] * len(examples)
-        for place, row in zip(order, rows, strict=True):
-            answers[place] = row
+        for places, rows in zip(batches, at_once(answered, batches), strict=True):
+            for place, row in zip(places, rows, strict=True):
+                answers[place] = row
         return answers
 
     def call(self, signature: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,18 @@
-"""Which examples go together where all of them are answered."""
+"""Which examples go together where all of them are answered, and answering several batches at once."""
 
-from typing import Any
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import numpy as np
+import tensorflow as tf
+
+MOST_AT_ONCE = 4
+"""Batches that are in memory together, at most."""
+Batch = TypeVar("Batch")
+Answer = TypeVar("Answer")
 
 
 def batches_by_length(lengths: np.ndarray[Any, Any], positions: int) -> list[np.ndarray[Any, Any]]:
@@ -19,3 +29,38 @@ def batches_by_length(lengths: np.ndarray[Any, Any], positions: int) -> list[np.
         batches.append(order[start : start + size])
         start += size
     return batches
+
+
+def at_once(answer: Callable[[Batch], Answer], batches: Sequence[Batch]) -> list[Answer]:
+    """What a function gives for each batch, in order; on a CPU several batches are in work at a time.
+
+    A step of a search is many small operations, few of which are worth more than one core: two batches on two
+    cores are done sooner than one after the other on both.
+
+    Args:
+        answer: Runs a graph. The first batch is done by itself, so that graphs are traced in this thread.
+        batches: The batches.
+    """
+    number = min(MOST_AT_ONCE, _num_cores(), len(batches) - 1)
+    if number < 2 or tf.config.list_physical_devices("GPU") or tf.distribute.has_strategy():
+        return [answer(batch) for batch in batches]
+    first = answer(batches[0])
+    with ThreadPoolExecutor(number) as threads:
+        return [first, *threads.map(answer, batches[1:])]
+
+
+def share_cores() -> None:
+    """Gives each of the batches at once its part of the cores, so that they do not wait for one another.
+
+    This is a setting of the whole process, and none any more once TensorFlow has begun to compute.
+    `TF_NUM_INTRAOP_THREADS` in the environment goes before it.
+    """
+    if "TF_NUM_INTRAOP_THREADS" not in os.environ:
+        with suppress(RuntimeError):
+            cores = _num_cores()
+            tf.config.threading.set_intra_op_parallelism_threads(cores // min(MOST_AT_ONCE, cores))
+
+
+def _num_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
