@@ -12,6 +12,7 @@ from tf_transformer.presets import END_ID, PAD_ID, START_ID
 from tf_transformer.tasks import translation_answers as module
 from tf_transformer.tasks.batches import batches_by_length
 from tf_transformer.tasks.translate import Translator
+from tf_transformer.tasks.translation_search import TranslationSearch
 from tf_transformer.text import Preprocessor
 
 Pairs = list[tuple[str, str]]
@@ -59,12 +60,13 @@ def test_an_empty_line_is_not_searched_for(endless: Any, words: Preprocessor, be
             return super().step(ids, cache)
 
     task = Translator(Counting(), words, beam_size=beam_size, max_length_margin=5)
-    nothing = task.search(task.encode(["", " \t", "\r\n"]).to_tensor(), task.options, beam_size)
+    search = TranslationSearch(task.model, words, task.options).search
+    nothing = search(task.encode(["", " \t", "\r\n"]).to_tensor(), beam_size, {})
     assert fed == []
     assert nothing.finished.numpy().all() and nothing.ids.shape == (3, beam_size, 0)
     np.testing.assert_array_equal(nothing.lengths, np.zeros((3, beam_size)))
     np.testing.assert_array_equal(nothing.log_probabilities, np.zeros((3, beam_size)))
-    mixed = task.search(task.encode(["", "b", ""]).to_tensor(), task.options, beam_size)
+    mixed = search(task.encode(["", "b", ""]).to_tensor(), beam_size, {})
     assert fed == [(1, beam_size)] * 8  # one sentence of 2 x 1 + 5 pieces, and where an end would follow
     np.testing.assert_array_equal(mixed.lengths, np.array([[0], [7], [0]]) * np.ones(beam_size))
     assert mixed.finished.numpy().all(axis=1).tolist() == [True, False, True]

@@ -2,17 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
-
-import tensorflow as tf
 
 from tf_transformer.models import Classifier
 from tf_transformer.tasks.classification import Answer
-from tf_transformer.tasks.task import save_model
+from tf_transformer.tasks.task import TaskModule
 
 
-class ClassifierTask(tf.Module):
+class ClassifierTask(TaskModule):
     """A classifier and its text or image side.
 
     Args:
@@ -28,10 +25,8 @@ class ClassifierTask(tf.Module):
     SIGNATURES = ("serving_default",)
 
     def __init__(self, name: str, model: Classifier, preprocessor: Any) -> None:
-        super().__init__(name=name)
+        super().__init__(name, model, preprocessor)
         check_sizes({"labels": (model.num_classes, len(preprocessor.labels))})
-        self.model = model
-        self.preprocessor = preprocessor
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -42,34 +37,6 @@ class ClassifierTask(tf.Module):
     @abstractmethod
     def answers(self, examples: Sequence[Any]) -> list[Answer]:
         """The label of each example with its probability, and the probabilities of all labels."""
-
-    def export(self, folder: str | Path) -> tuple[str, ...]:
-        """Writes a SavedModel that answers without this package.
-
-        ``tf-transformer export`` does this too, under a version number and verified in a clean process.
-
-        Args:
-            folder: Where to; what is there is replaced.
-
-        Returns:
-            The names of its signatures: ``serving_default``.
-
-        Raises:
-            TypeError: When ``folder`` is no path.
-            ValueError: When it is a file.
-        """
-        return save_model(self, folder)
-
-    @property
-    def side(self) -> Any:
-        """The preprocessor, under the name that it has in every task."""
-        return self.preprocessor
-
-    @property
-    def custom_ops(self) -> tuple[str, ...]:
-        """See `Task`."""
-        ops: tuple[str, ...] = self.preprocessor.custom_ops
-        return ops
 
 
 def check_sizes(pairs: dict[str, tuple[Any, Any]]) -> None:

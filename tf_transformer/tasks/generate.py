@@ -5,7 +5,6 @@ Shapes: B prompts, K samples, P pieces of the longest prompt, T of the longest c
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,14 @@ from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.piece_rules import banned_ids, seeds_of
 from tf_transformer.tasks.sampling_options import SamplingOptions
 from tf_transformer.tasks.served_generator import ServedGenerator
-from tf_transformer.tasks.task import Trial, save_model
+from tf_transformer.tasks.task import TaskModule, Trial
 from tf_transformer.text import LanguagePreprocessor
 
 PIECES_AT_ONCE = 16384
 """Positions of prompts and continuations that ``samples`` puts into one batch."""
 
 
-class Generator(tf.Module):
+class Generator(TaskModule):
     """Continues texts with a trained language model.
 
     The same prompt, options and seed give the same continuation, alone or among others, here and in a
@@ -57,6 +56,7 @@ class Generator(tf.Module):
 
     TASK = "generate"
     SIGNATURES = ("sample", "serving_default")
+    preprocessor: LanguagePreprocessor
 
     def __init__(
         self,
@@ -68,14 +68,12 @@ class Generator(tf.Module):
         stride: int | None = None,
         **sampling: Any,
     ) -> None:
-        super().__init__(name="generator")
+        super().__init__("generator", model, preprocessor)
         if model.vocabulary_size != preprocessor.vocabulary_size:
             raise ValueError(
                 "`model` and `preprocessor` must have the same `vocabulary_size`: they do not belong "
                 f"together. Received: {model.vocabulary_size} and {preprocessor.vocabulary_size}"
             )
-        self.model = model
-        self.preprocessor = preprocessor
         self.options = (options or SamplingOptions()).replaced(**sampling)
         window = whole_number("window", window, 2)
         self.window = min(window, model.max_length or window)
@@ -124,36 +122,9 @@ class Generator(tf.Module):
                 answers[place] = found
         return answers
 
-    @property
-    def side(self) -> LanguagePreprocessor:
-        """The preprocessor, under the name that it has in every task."""
-        return self.preprocessor
-
-    @property
-    def custom_ops(self) -> tuple[str, ...]:
-        """See `Task`."""
-        return self.preprocessor.custom_ops
-
     def served(self) -> ServedGenerator:
         """See `Task`."""
         return ServedGenerator(self)
-
-    def export(self, folder: str | Path) -> tuple[str, ...]:
-        """Writes a SavedModel that takes prompts and returns what follows, without this package.
-
-        ``tf-transformer export`` does this too, under a version number and verified in a clean process.
-
-        Args:
-            folder: Where to; what is there is replaced.
-
-        Returns:
-            The names of its signatures: ``sample`` and ``serving_default``.
-
-        Raises:
-            TypeError: When ``folder`` is no path.
-            ValueError: When it is a file.
-        """
-        return save_model(self, folder)
 
     def manifest_facts(self) -> dict[str, Any]:
         """See `Task`."""

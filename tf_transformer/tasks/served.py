@@ -10,7 +10,6 @@ import tensorflow as tf
 from tf_transformer.decoding.length_penalty import ranking_score
 from tf_transformer.presets import PAD_ID
 from tf_transformer.tasks.piece_rules import seeds_of
-from tf_transformer.tasks.translation_details import reread
 
 Outputs = dict[str, tf.Tensor]
 
@@ -23,6 +22,7 @@ _SEARCH = {
     "repetition_penalty": tf.float32,
 }
 _SAMPLE = {"seed": tf.int32, "temperature": tf.float32, "top_k": tf.int32, "top_p": tf.float32}
+_PENALTIES = ("length_penalty", "repetition_penalty")
 _BEST = ("text", "score", "log_probability")
 
 
@@ -53,7 +53,7 @@ class ServedTranslator(tf.Module):
         has_tags = bool(task.preprocessor.source_form.tags)
         self.serving_default = _signature(self._best, has_tags)
         self.n_best = _signature(self._n_best, has_tags)
-        self.prefix = _signature(self._best, has_tags, _PREFIX)
+        self.prefix = _signature(self._prefix, has_tags, _PREFIX)
         self.search = _signature(self._search, has_tags, _SEARCH)
         self.sample = _signature(self._sample, has_tags, _SAMPLE)
         self.score = _signature(self._score, has_tags, {"target": tf.string})
@@ -66,6 +66,12 @@ class ServedTranslator(tf.Module):
     def _n_best(self, texts: tf.Tensor) -> Outputs:
         answer = self.task.answer(texts, self.task.options, self.task.options.beam_size)
         return {name: answer[name] for name in ("text", "score")}
+
+    def _prefix(self, texts: tf.Tensor, prefix: tf.Tensor) -> Outputs:
+        # By the graph of `search`, with what the options say: a graph less to be made, stored and loaded.
+        options, rows = self.task.options, tf.shape(texts)
+        penalties = {name: tf.fill(rows, getattr(options, name)) for name in _PENALTIES}
+        return self._search(texts, tf.fill(rows, -1), tf.fill(rows, -1), prefix=prefix, **penalties)
 
     def _search(
         self, texts: tf.Tensor, min_length: tf.Tensor, max_length: tf.Tensor, **given: tf.Tensor
@@ -81,8 +87,7 @@ class ServedTranslator(tf.Module):
         task = self.task
         ids = task.preprocessor.encode_target(target)
         lengths = tf.cast(ids.row_lengths(), tf.int32)  # [B]
-        found = reread(
-            task.model,
+        found = task.graphs.reread(
             task.source_ids(texts).to_tensor(PAD_ID),
             ids.to_tensor(PAD_ID)[:, tf.newaxis],
             lengths[:, tf.newaxis],
@@ -104,7 +109,7 @@ class ServedTranslator(tf.Module):
         result = task.search(source_ids, task.options, 1, given)
         pieces = result.lengths - tf.cast(result.finished, tf.int32)
         pieces = tf.maximum(pieces, 0)
-        found = reread(task.model, source_ids, result.ids, pieces, result.finished)
+        found = task.graphs.reread(source_ids, result.ids, pieces, result.finished)
         return {
             "text": task.texts_of(result)["text"][:, 0],
             "source_pieces": _names(task.preprocessor.source_tokens, source_ids),

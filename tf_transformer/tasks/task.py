@@ -1,10 +1,11 @@
 """What every task can do beside its own verb: be saved as a SavedModel, and say how one is tried."""
 
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import tensorflow as tf
 
@@ -43,7 +44,7 @@ class Trial:
 
 
 class Task(Protocol):
-    """A model, its text or image side and its search: a ``tf.Module``.
+    """A model, its text or image side and its search: a ``tf.Module``, see `TaskModule`.
 
     Attributes:
         TASK: The recipe's name of it, such as ``translate``.
@@ -76,24 +77,61 @@ class Task(Protocol):
         """How a SavedModel of this task is tried, on samples and on odd examples beside."""
 
 
-def save_model(task: Task, folder: str | Path) -> tuple[str, ...]:
-    """Writes a task as a SavedModel.
+class TaskModule(tf.Module):
+    """What every task is made of.
 
     Args:
-        task: The task.
-        folder: Where to; what is there is replaced.
-
-    Returns:
-        The names of its signatures.
-
-    Raises:
-        TypeError: When ``folder`` is no path.
-        ValueError: When it is a file.
+        name: Of the module.
+        model: The model.
+        preprocessor: The text or image side that it was trained with; has ``custom_ops``.
     """
-    folder = os.fspath(folder)
-    if os.path.exists(folder) and not os.path.isdir(folder):
-        raise ValueError(f"`folder` must be a folder, or not there yet. Received: {folder}, a file")
-    served = task.served()
-    signatures = {name: getattr(served, name) for name in task.SIGNATURES}
-    tf.saved_model.save(served, folder, signatures=signatures)
-    return tuple(signatures)
+
+    SIGNATURES: ClassVar[tuple[str, ...]]
+
+    def __init__(self, name: str, model: Any, preprocessor: Any) -> None:
+        super().__init__(name=name)
+        self.model = model
+        self.preprocessor = preprocessor
+
+    @property
+    def side(self) -> Any:
+        """The preprocessor, under the name that it has in every task."""
+        return self.preprocessor
+
+    @property
+    def custom_ops(self) -> tuple[str, ...]:
+        """See `Task`."""
+        ops: tuple[str, ...] = self.preprocessor.custom_ops
+        return ops
+
+    @abstractmethod
+    def served(self) -> tf.Module:
+        """See `Task`."""
+
+    def export(self, folder: str | Path) -> tuple[str, ...]:
+        """Writes a SavedModel that answers without this package.
+
+        ``tf-transformer export`` does this too, under a version number and verified in a clean process.
+
+        Args:
+            folder: Where to; what is there is replaced.
+
+        Returns:
+            The names of its signatures.
+
+        Raises:
+            TypeError: When ``folder`` is no path.
+            ValueError: When it is a file.
+        """
+        folder = os.fspath(folder)
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            raise ValueError(f"`folder` must be a folder, or not there yet. Received: {folder}, a file")
+        served = self.served()
+        # As they were traced: functions that a saved object has as attributes would be traced once more.
+        signatures = {name: getattr(served, name).get_concrete_function() for name in self.SIGNATURES}
+        root = tf.Module()
+        root.task = self
+        # Nobody trains what is served; its gradients would double the time of saving.
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+        tf.saved_model.save(root, folder, signatures=signatures, options=options)
+        return tuple(signatures)

@@ -3,8 +3,8 @@
 Shapes: B sentences, S source pieces, K hypotheses, T target pieces.
 """
 
+import functools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -17,12 +17,12 @@ from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.long_inputs import in_parts
 from tf_transformer.tasks.options import SearchOptions, replace_options
 from tf_transformer.tasks.served import ServedTranslator
-from tf_transformer.tasks.task import Trial, save_model
+from tf_transformer.tasks.task import Trial
 from tf_transformer.tasks.translation_answers import TranslationAnswers, strings
 from tf_transformer.tasks.translation_graph import TranslationGraph
 from tf_transformer.tasks.translation_scoring import alternatives, scored
 from tf_transformer.tasks.translation_search import check_pieces
-from tf_transformer.tasks.translation_trial import translation_trial
+from tf_transformer.tasks.translation_trial import further_calls, translation_trial
 from tf_transformer.text import Preprocessor
 
 
@@ -64,6 +64,8 @@ class Translator(TranslationGraph):
         search_options = replace_options(options or SearchOptions(), **search)
         super().__init__(model, preprocessor, search_options, max_source_length)
         self._run = TranslationAnswers(self)
+        # Made once, so that its graphs are; a cached function, which a SavedModel does not track.
+        self._served = functools.cache(lambda: ServedTranslator(self))
 
     def translate(
         self,
@@ -177,40 +179,13 @@ class Translator(TranslationGraph):
         texts = self.preprocessor.source_form.lines(texts, tag)
         return scored(self._run, texts, list_of_strings("targets", targets))
 
-    def export(self, folder: str | Path) -> tuple[str, ...]:
-        """Writes a SavedModel that takes strings and returns strings, without this package.
-
-        ``tf-transformer export`` does this too, under a version number and verified in a clean process.
-
-        Args:
-            folder: Where to; what is there is replaced.
-
-        Returns:
-            The names of its signatures: see `ServedTranslator`.
-
-        Raises:
-            TypeError: When ``folder`` is no path.
-            ValueError: When it is a file.
-        """
-        return save_model(self, folder)
-
-    @property
-    def side(self) -> Preprocessor:
-        """The preprocessor, under the name that it has in every task."""
-        return self.preprocessor
-
-    @property
-    def custom_ops(self) -> tuple[str, ...]:
-        """See `Task`."""
-        return self.preprocessor.custom_ops
-
     def normalize(self, texts: Sequence[str]) -> list[str]:
         """Texts, references say, as the model's own text is normalised."""
         return self.preprocessor.normalizer.normalize_texts(list(texts))
 
     def served(self) -> ServedTranslator:
         """See `Task`."""
-        return ServedTranslator(self)
+        return self._served()
 
     def manifest_facts(self) -> dict[str, Any]:
         """See `Task`."""
@@ -224,7 +199,8 @@ class Translator(TranslationGraph):
 
     def trial(self, samples: Sequence[str]) -> Trial:
         """See `Task`."""
-        return translation_trial(self, samples, self.preprocessor.source_form)
+        trial = translation_trial(self, samples, self.preprocessor.source_form)
+        return Trial([*trial.calls, *further_calls(self, samples)], trial.summary)
 
     def encode(self, texts: Sequence[str]) -> tf.RaggedTensor:
         """Source ids of ``texts``, with their tags, as the model gets them: cut to ``max_source_length``."""

@@ -3,21 +3,19 @@
 Shapes: B sentences, S source pieces, K hypotheses, T target pieces.
 """
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.presets import PAD_ID
-from tf_transformer.tasks.batches import batches_by_length
+from tf_transformer.tasks.batches import at_once, batches_by_length
 from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.options import SearchOptions
 from tf_transformer.tasks.piece_rules import seeds_of
-from tf_transformer.tasks.translation_details import Reread, details_of, reread
+from tf_transformer.tasks.translation_details import details_of
 from tf_transformer.tasks.translation_graph import given_prefixes
-from tf_transformer.tasks.translation_search import GIVEN
 from tf_transformer.tasks.unknown_words import named_unknowns
 
 PIECES_AT_ONCE = 4096
@@ -27,7 +25,7 @@ USUAL_BEAM = 8
 
 
 class TranslationAnswers:
-    """Runs the graphs of a translator, one for each way to search.
+    """Runs the graphs of a translator on batches.
 
     Args:
         task: The translator.
@@ -35,8 +33,6 @@ class TranslationAnswers:
 
     def __init__(self, task: Any) -> None:
         self.task = task
-        self._graph = functools.cache(self._traced)
-        self.reread = tf.function(self._reread, input_signature=_REREAD, autograph=False)
 
     def hypotheses(
         self,
@@ -52,20 +48,38 @@ class TranslationAnswers:
             return answers
         source_ids = self.task.encode(texts)
         width = max(num_results if options.sample else options.beam_size, USUAL_BEAM)
-        for rows in batches_by_length(source_ids.row_lengths().numpy(), PIECES_AT_ONCE * USUAL_BEAM // width):
+        batches = batches_by_length(source_ids.row_lengths().numpy(), PIECES_AT_ONCE * USUAL_BEAM // width)
+
+        def answered(rows: Any) -> list[list[Hypothesis]]:
+            own = None if prefixes is None else tf.gather(prefixes, rows)
             batch = tf.gather(source_ids, rows).to_tensor(PAD_ID)
-            given = {} if prefixes is None else given_prefixes(tf.gather(prefixes, rows))
-            if options.sample:
-                given |= _given_drawing(strings([texts[row] for row in rows]), options)
-            result = self._graph(options.of_graph, num_results, tuple(sorted(given)))(batch, given)
-            found = self._read(result)
-            if details or options.replace_unknown:
-                found = self._detailed(batch, result, found)
+            return self._answered(batch, [texts[row] for row in rows], options, num_results, own, details)
+
+        for rows, found in zip(batches, at_once(answered, batches), strict=True):
             for row, hypotheses in zip(rows, found, strict=True):
                 answers[row] = hypotheses
-                if options.replace_unknown:
-                    answers[row] = [self._named(texts[row], one, details) for one in hypotheses]
         return answers
+
+    def _answered(
+        self,
+        batch: tf.Tensor,
+        texts: Sequence[str],
+        options: SearchOptions,
+        num_results: int,
+        prefixes: tf.RaggedTensor | None,
+        details: bool,
+    ) -> list[list[Hypothesis]]:
+        given = {} if prefixes is None else given_prefixes(prefixes)
+        if options.sample:
+            given["seeds"] = seeds_of(strings(texts), options.seed)
+        result = self.task.graphs.search(batch, options, num_results, given)
+        found = self._read(result)
+        if details or options.replace_unknown:
+            found = self._detailed(batch, result, found)
+        if options.replace_unknown:
+            pairs = zip(texts, found, strict=True)
+            return [[self._named(text, one, details) for one in hypotheses] for text, hypotheses in pairs]
+        return found
 
     def _read(self, result: SearchResult) -> list[list[Hypothesis]]:
         answer = self.task.texts_of(result)
@@ -82,7 +96,7 @@ class TranslationAnswers:
         self, source_ids: tf.Tensor, result: SearchResult, found: list[list[Hypothesis]]
     ) -> list[list[Hypothesis]]:
         pieces = tf.maximum(result.lengths - tf.cast(result.finished, tf.int32), 0)
-        read = self.reread(source_ids, result.ids, pieces, result.finished)
+        read = self.task.graphs.reread(source_ids, result.ids, pieces, result.finished)
         arrays = [part.numpy() for part in (source_ids, result.ids, pieces, result.finished, *read)]
         return [
             [
@@ -97,44 +111,8 @@ class TranslationAnswers:
         text = named_unknowns(self.task.preprocessor, line, one.text, one.details)
         return one.saying(text, one.details if details else None)
 
-    def _traced(
-        self, options: SearchOptions, num_results: int, names: tuple[str, ...]
-    ) -> Callable[[tf.Tensor, Mapping[str, tf.Tensor]], SearchResult]:
-        specs = [
-            tf.TensorSpec([None, None], tf.int32, name="source_ids"),
-            {name: GIVEN[name] for name in names},
-        ]
-        graph: Callable[..., SearchResult] = tf.function(
-            lambda source_ids, given: self.task.search(source_ids, options, num_results, given),
-            input_signature=specs,
-            autograph=False,  # loops are written as such; converting all that is called takes seconds
-        )
-        return graph
-
-    def _reread(
-        self, source_ids: tf.Tensor, ids: tf.Tensor, pieces: tf.Tensor, finished: tf.Tensor
-    ) -> Reread:
-        return reread(self.task.model, source_ids, ids, pieces, finished)
-
-
-def _given_drawing(texts: tf.Tensor, options: SearchOptions) -> dict[str, tf.Tensor]:
-    """What sampling is told of each text: tensors, so that one graph serves all values."""
-    given = {"seeds": seeds_of(texts, options.seed)}
-    for name in ("temperature", "top_k", "top_p"):
-        given[name] = tf.fill(tf.shape(texts), tf.cast(getattr(options, name), GIVEN[name].dtype))
-    return given
-
 
 def strings(texts: Sequence[str]) -> tf.Tensor:
     """Texts as a tensor; a lone surrogate, which is no UTF-8, the normaliser takes for what it is."""
     content = [text.encode("utf-8", "surrogatepass") for text in texts]
     return tf.constant(content, tf.string, shape=[len(content)])
-
-
-_PAIRS = tf.TensorSpec([None, None], tf.int32)
-_REREAD = (
-    _PAIRS,
-    tf.TensorSpec([None, None, None], tf.int32),
-    _PAIRS,
-    tf.TensorSpec([None, None], tf.bool),
-)

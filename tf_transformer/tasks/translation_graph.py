@@ -12,11 +12,13 @@ from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.presets import END_ID, PAD_ID
 from tf_transformer.tasks.options import SearchOptions
 from tf_transformer.tasks.piece_rules import seeds_of
-from tf_transformer.tasks.translation_search import Given, TranslationSearch, check_pieces
+from tf_transformer.tasks.search_graphs import SearchGraphs
+from tf_transformer.tasks.task import TaskModule
+from tf_transformer.tasks.translation_search import Given, check_pieces
 from tf_transformer.text import Preprocessor
 
 
-class TranslationGraph(tf.Module):
+class TranslationGraph(TaskModule):
     """A model with its text side and its search.
 
     Args:
@@ -26,36 +28,24 @@ class TranslationGraph(tf.Module):
         max_source_length: See `Translator`.
     """
 
+    preprocessor: Preprocessor
+
     def __init__(
         self, model: Any, preprocessor: Preprocessor, options: SearchOptions, max_source_length: int
     ) -> None:
-        super().__init__(name="translator")
+        super().__init__("translator", model, preprocessor)
         _check_vocabularies(model, preprocessor)
         check_pieces(preprocessor, options)
         max_source_length = whole_number("max_source_length", max_source_length, 2)  # a piece and the end
-        self.model = model
-        self.preprocessor = preprocessor
         self.options = options
+        self.graphs = SearchGraphs(self)
         self.max_source_length = min(max_source_length, model.max_length or max_source_length)
 
     def search(
-        self,
-        source_ids: tf.Tensor,
-        options: SearchOptions,
-        num_results: int,
-        given: Given | None = None,
+        self, source_ids: tf.Tensor, options: SearchOptions, num_results: int, given: Given | None = None
     ) -> SearchResult:
-        """Searches translations of a batch inside any graph: see `TranslationSearch`.
-
-        Args:
-            source_ids: ``[B, S]`` int32, zero-padded, each row with its end token.
-            options: How to search.
-            num_results: Hypotheses to find for each, at most ``options.beam_size``.
-            given: What the sentences have of their own.
-        """
-        return TranslationSearch(self.model, self.preprocessor, options).search(
-            source_ids, num_results, given or {}
-        )
+        """Searches translations of a batch, in any graph or outside of one: see `SearchGraphs.search`."""
+        return self.graphs.search(source_ids, options, num_results, given or {})
 
     def answer(
         self,
@@ -72,7 +62,7 @@ class TranslationGraph(tf.Module):
             options: How to search.
             num_results: K, at most ``options.beam_size``.
             prefix: ``[B]`` string, what answers begin with; None for nothing.
-            **given: What each text has of its own: see `translation_search.Given`.
+            **given: What each text has of its own: see `translation_search.GIVEN`.
 
         Returns:
             ``text`` string, ``score`` and ``log_probability`` float32, ``finished`` bool, each ``[B, K]``,

@@ -51,7 +51,7 @@ def scored(run: Any, lines: Sequence[str], targets: Sequence[str]) -> list[Hypot
         source_ids = tf.gather(sources, rows).to_tensor(PAD_ID)
         batch = tf.gather(ids, rows).to_tensor(PAD_ID)[:, tf.newaxis]
         pieces = tf.constant(lengths[rows, np.newaxis], tf.int32)
-        found = run.reread(source_ids, batch, pieces, tf.ones_like(pieces, tf.bool))
+        found = task.graphs.reread(source_ids, batch, pieces, tf.ones_like(pieces, tf.bool))
         totals = tf.reduce_sum(found.log_probabilities, axis=-1)  # [B, 1]
         penalty, formula = task.options.length_penalty, task.options.length_formula
         scores = ranking_score(totals, pieces + 1, penalty, formula)

@@ -5,11 +5,14 @@ from typing import Any
 
 from tf_transformer.errors import ExportError
 from tf_transformer.tasks.hypothesis import Hypothesis
+from tf_transformer.tasks.signature_trial import call_as_in_memory
 from tf_transformer.tasks.task import Call, Inputs, Trial
 from tf_transformer.text import SourceForm
 
 SCORE_TOLERANCE = 1e-3
 """Scores of another batch differ by float32 rounding; the texts must be equal."""
+MAY_DIFFER = 1 / 8
+"""The share of a batch that may have another answer, where rounding decides between two."""
 ODD_TEXTS = ("", " ", "a", "</s> <pad>", "?!" * 40)
 """Texts that every export is tried with beside its samples."""
 
@@ -38,6 +41,47 @@ def translation_trial(task: Any, samples: Sequence[str], form: SourceForm | None
     batches = [signature_inputs(form, lines) for lines in (texts, *([text] for text in alone))]
     calls = [Call("serving_default", batches, best), Call("n_best", batches[:1], n_best)]
     return Trial(calls, {"sentences": len(texts), "alone": len(alone)})
+
+
+def further_calls(task: Any, samples: Sequence[str]) -> list[Call]:
+    """Calls of the signatures that take more than text, and of those that say more of an answer.
+
+    Args:
+        task: The translator in memory.
+        samples: As for `translation_trial`.
+    """
+    form = task.preprocessor.source_form
+    lines = [*samples, *(_line(form, place, text) for place, text in enumerate(ODD_TEXTS))]
+    best = task.translate(lines)
+    prefixes = [text.split(" ")[0] for text in best]
+    given: dict[str, dict[str, Sequence[Any]]] = {
+        "prefix": {"prefix": prefixes},
+        "search": {
+            "prefix": ["" if place % 3 else prefix for place, prefix in enumerate(prefixes)],
+            "min_length": _in_turn((-1, 0, 3, 9), lines),
+            "max_length": _in_turn((-1, 5), lines),
+            "length_penalty": _in_turn((1.0, 0.0, 0.6), lines),
+            "repetition_penalty": _in_turn((1.0, 1.2), lines),
+        },
+        "sample": {
+            "seed": _in_turn((1, 2, 3), lines),
+            "temperature": _in_turn((0.0, 0.7, 1.0), lines),
+            "top_k": _in_turn((0, 5), lines),
+            "top_p": _in_turn((1.0, 0.9), lines),
+        },
+        "score": {"target": best},
+        "attention": {},
+    }
+    served, texts = task.served(), signature_inputs(form, lines)
+    return [
+        call_as_in_memory(served, name, {**texts, **more}, 0.0 if name == "score" else MAY_DIFFER)
+        for name, more in given.items()
+    ]
+
+
+def _in_turn(values: Sequence[float], lines: Sequence[str]) -> list[float]:
+    """A value for each line."""
+    return [values[place % len(values)] for place in range(len(lines))]
 
 
 def signature_inputs(form: SourceForm, lines: Sequence[str]) -> dict[str, list[str]]:

@@ -1,0 +1,74 @@
+"""The graphs of a translator, each made once for all who run it: its own verbs and its signatures.
+
+Shapes: B sentences, S source pieces, K hypotheses, T target pieces, P pieces of the longest prefix.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from tf_transformer.decoding.search_result import SearchResult
+from tf_transformer.tasks.options import SearchOptions
+from tf_transformer.tasks.translation_details import Reread, reread
+from tf_transformer.tasks.translation_search import GIVEN, Given, TranslationSearch
+
+_IDS = tf.TensorSpec([None, None], tf.int32, name="source_ids")
+_TARGETS = tf.TensorSpec([None, None, None], tf.int32, name="ids")
+_PIECES = tf.TensorSpec([None, None], tf.int32, name="pieces")
+_FINISHED = tf.TensorSpec([None, None], tf.bool, name="finished")
+_NUMBER = tf.TensorSpec([], tf.int32, name="num_results")
+_DRAWING = ("temperature", "top_k", "top_p")
+
+
+class SearchGraphs:
+    """Runs searches and rereads of one translator, in a graph or outside of any.
+
+    Args:
+        task: The translator.
+    """
+
+    def __init__(self, task: Any) -> None:
+        self.task = task
+        self._searches = functools.cache(self._traced)
+        self._reread = tf.function(
+            lambda *given: reread(task.model, *given),
+            input_signature=[_IDS, _TARGETS, _PIECES, _FINISHED],
+            autograph=False,
+        )
+
+    def search(
+        self, source_ids: tf.Tensor, options: SearchOptions, num_results: int, given: Given
+    ) -> SearchResult:
+        """Searches translations: see `TranslationSearch`.
+
+        Args:
+            source_ids: int32 ``[B, S]``, zero-padded, each row with its end token.
+            options: How to search; what is in ``given`` counts there alone.
+            num_results: Hypotheses to find for each, at most the beam; with ``options.sample`` any number.
+            given: What the sentences have of their own; seeds, where answers are drawn.
+        """
+        if options.sample:
+            # Tensors, so that one graph serves all values.
+            rows = tf.shape(source_ids)[:1]
+            values = {name: tf.cast(getattr(options, name), GIVEN[name].dtype) for name in _DRAWING}
+            given = {**{name: tf.fill(rows, value) for name, value in values.items()}, **given}
+        graph = self._searches(options.of_graph, tuple(sorted(given)))
+        return graph(source_ids, tf.constant(num_results), dict(given))
+
+    def reread(self, source_ids: tf.Tensor, ids: tf.Tensor, pieces: tf.Tensor, finished: tf.Tensor) -> Reread:
+        """Reads targets once more: see `translation_details.reread`."""
+        found: Reread = self._reread(source_ids, ids, pieces, finished)
+        return found
+
+    def _traced(
+        self, options: SearchOptions, names: tuple[str, ...]
+    ) -> Callable[[tf.Tensor, tf.Tensor, Mapping[str, tf.Tensor]], SearchResult]:
+        search = TranslationSearch(self.task.model, self.task.preprocessor, options)
+        graph: Callable[..., SearchResult] = tf.function(
+            search.search,
+            input_signature=[_IDS, _NUMBER, {name: GIVEN[name] for name in names}],
+            autograph=False,  # loops are written as such; converting all that is called takes seconds
+        )
+        return graph
