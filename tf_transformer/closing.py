@@ -5,6 +5,7 @@ from typing import Any
 
 from tf_transformer.build import Problem
 from tf_transformer.build.weights import set_weights
+from tf_transformer.callbacks.board.hparams import write_final
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import AVERAGE, CheckpointStore
 from tf_transformer.errors import RunError, clock, counted
@@ -77,6 +78,7 @@ class Closing:
         facts = {"checkpoint": chosen, "step": state.step, "seconds": state.seconds, "ended_by": state.ended}
         results = final_results(self.folder, self.recipe, metrics, found.signatures, facts)
         self.folder.write_results(results)
+        write_final(self.folder.tensorboard, state.step, metrics)
         self._point_the_way(state)
 
     def _is_better(self, average: Mapping[str, float], best: Mapping[str, float]) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +12,7 @@ from tf_transformer.beginning import Reset
 from tf_transformer.build import Problem
 from tf_transformer.build.weights import set_weights
 from tf_transformer.callbacks.advance import Advance, Interruption, Limits
+from tf_transformer.callbacks.board.about import About, about_run
 from tf_transformer.callbacks.checkpointing import (
     Checkpointing,
     raw_weights,
@@ -18,18 +20,21 @@ from tf_transformer.callbacks.checkpointing import (
     training_variables,
 )
 from tf_transformer.callbacks.health import DivergenceError, Health, HealthRules
+from tf_transformer.callbacks.input_clock import InputClock
 from tf_transformer.callbacks.plateau import Plateau, PlateauRules
+from tf_transformer.callbacks.profiling import Profiling
 from tf_transformer.callbacks.records import Records
 from tf_transformer.callbacks.state import TrainingState
+from tf_transformer.callbacks.symptoms import Symptoms
 from tf_transformer.callbacks.tensorboard import TensorBoardEvents
 from tf_transformer.callbacks.terminal import Terminal
-from tf_transformer.callbacks.validation import Validation
+from tf_transformer.callbacks.validation import Listener, Validation
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, step_name
 from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.pipeline import Plan, Position, training_dataset
+from tf_transformer.data.training_sample import training_sample
 from tf_transformer.errors import RunError
 from tf_transformer.evaluation import EvaluationSet, Evaluator, Outcome, over_sets
-from tf_transformer.recipe import dump_recipe
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks.task import Task
 from tf_transformer.training_step import AdjustableRate, TrainingModel
@@ -57,6 +62,7 @@ class Fitting:
         dev: Dev sets.
         encoded: The training data as tensors.
         plan: Its batches.
+        report: What a person was told of the data.
     """
 
     folder: RunFolder
@@ -71,6 +77,7 @@ class Fitting:
     dev: Sequence[EvaluationSet]
     encoded: EncodedCorpus
     plan: Plan
+    report: Sequence[str] = ()
 
     @property
     def recipe(self) -> Any:
@@ -206,14 +213,17 @@ class Fitting:
         assemble, augment = self.task.side.assemble, self.problem.augment
         dataset = training_dataset(self.encoded, self.plan, assemble, self._place(), augment=augment)
         training, limits = self.recipe.training, self.limits
-        events = TensorBoardEvents(self.state, self.folder.tensorboard)
-        if self.state.step == 0:
-            events.write_text("recipe", dump_recipe(self.recipe))
+        events = TensorBoardEvents(self.state, self.folder.tensorboard, self._about())
+        events.probe.clock = clock = InputClock()
+        symptoms = Symptoms(self.state, events.probe, self._event)
         self.terminal.limits, self.terminal.batches_in_epoch = limits, self.plan.num_batches(0)
         callbacks = [
             self._health(),
             Advance(self.state, self.plan.num_batches, limits, interruption),
-            self._validation(events),
+            *self._profiling(),
+            events.probe,
+            symptoms,
+            self._validation(symptoms, events),
             *self._plateau(),
             Checkpointing(
                 self.state,
@@ -227,7 +237,26 @@ class Fitting:
             self.terminal,
         ]
         # One call of `fit`, without end: the callbacks stop it. Keras' epochs have no part in it.
-        self.model.fit(dataset, epochs=1, verbose=0, shuffle=False, callbacks=callbacks)
+        self.model.fit(clock.watch(dataset), epochs=1, verbose=0, shuffle=False, callbacks=callbacks)
+
+    def _about(self) -> About:
+        model, side = self.model.model, self.task.side
+        batches = self.plan.num_batches(0)
+        return about_run(
+            self.folder.path.name,
+            self.recipe,
+            self.report,
+            self.encoded,
+            model,
+            self.rate,
+            batches,
+            lambda: self.problem.embeddings(model, side),
+        )
+
+    def _profiling(self) -> list[Profiling]:
+        """What traces some updates, where the recipe asks for it."""
+        updates = self.recipe.training.profile
+        return [Profiling(self.state, self.folder.tensorboard / "train", *updates)] if updates else []
 
     def _plateau(self) -> list[Plateau]:
         """What changes the rate by validations, where the recipe asks for it."""
@@ -257,8 +286,9 @@ class Fitting:
             self.problem.WORDS.data,
         )
 
-    def _validation(self, events: TensorBoardEvents) -> Validation:
+    def _validation(self, *listeners: Listener) -> Validation:
         training, task, answering = self.recipe.training, self.task, self.model.answering
+        sample = cache(lambda: [training_sample(self.encoded, self.plan, task.side.assemble)])
 
         def validate() -> Outcome:
             if task.model is not answering:
@@ -279,7 +309,8 @@ class Fitting:
             self.problem.measure,
             rate=lambda step: float(self.rate(step - 1)),
             patience=training.early_stopping.patience if training.early_stopping else None,
-            listeners=(Records(self.folder), events, self.terminal),
+            of_training=lambda: self.evaluator.of_training(sample()),
+            listeners=(Records(self.folder), self.terminal, *listeners),
         )
 
     def _event(self, kind: str, line: str) -> None:

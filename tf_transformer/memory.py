@@ -120,6 +120,17 @@ def room_left(system: Path = Path("/")) -> tuple[int, str]:
     return min([(machine, "this machine has left"), *_group_rooms(system)])
 
 
+def process_size() -> int:
+    """Bytes of this process that are in memory."""
+    return _resident("VmRSS")
+
+
+def device_peak() -> int | None:
+    """The most bytes that were in use on the first GPU; None where there is none."""
+    gpus = tf.config.list_logical_devices("GPU")
+    return _in_use(gpus[0].name.removeprefix("/device:"), "peak") if gpus else None
+
+
 def in_gib(size: float) -> str:
     """Bytes in GiB for a person, such as ``1.5 GiB``."""
     return f"{size / 2**30:.1f} GiB"

@@ -1,11 +1,14 @@
 """Which precision a machine trains fastest in: measured once, by the matmul that fills a training step."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
 
 ROWS, INNER, COLUMNS = 4096, 256, 1024
+LARGE, LARGE_ON_GPU = 2048, 8192
+"""Columns and rows of a product that keeps all of a CPU, or of a GPU, busy."""
 WORTH_IT = 1.15
 """How much faster half precision must be before it replaces float32."""
 
@@ -43,13 +46,25 @@ def choose_precision() -> PrecisionChoice:
     return PrecisionChoice(policy, f"matmul on this CPU: float32 {full:.0f}, bfloat16 {half:.0f} GFLOP/s")
 
 
-def _gigaflops(dtype: str, repeats: int = 5) -> float:
+def measured_peak(policy: str) -> float:
+    """Operations a second that this device reaches in one large product of matrices.
+
+    Args:
+        policy: A Keras policy, whose compute dtype is measured.
+    """
+    size = LARGE_ON_GPU if tf.config.list_physical_devices("GPU") else LARGE
+    return 1e9 * _gigaflops(policy.removeprefix("mixed_"), 3, (size, size, size))
+
+
+def _gigaflops(dtype: str, repeats: int = 5, sizes: Sequence[int] = (ROWS, INNER, COLUMNS)) -> float:
     """Best of a few runs of one matmul, in 10^9 floating-point operations a second."""
-    left = tf.cast(tf.random.stateless_normal([ROWS, INNER], seed=[1, 2]), dtype)
-    right = tf.cast(tf.random.stateless_normal([INNER, COLUMNS], seed=[3, 4]), dtype)
+    rows, inner, columns = sizes
+    left = tf.cast(tf.random.stateless_normal([rows, inner], seed=[1, 2]), dtype)
+    right = tf.cast(tf.random.stateless_normal([inner, columns], seed=[3, 4]), dtype)
     seconds = []
     for _ in range(repeats + 1):  # the first one compiles the kernel
         start = time.perf_counter()
-        tf.linalg.matmul(left, right).numpy()
+        # One number comes back: that it is there says that all are, and the rest need not travel.
+        tf.linalg.matmul(left, right)[0, 0].numpy()
         seconds.append(time.perf_counter() - start)
-    return 2 * ROWS * INNER * COLUMNS / min(seconds[1:]) / 1e9
+    return 2 * rows * inner * columns / min(seconds[1:]) / 1e9

@@ -1,7 +1,7 @@
 """Training: from a recipe and a folder to a run, begun or continued, and scored when it ends."""
 
 import gc
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,11 +86,12 @@ class _Training:
         examples = self.problem.read()
         side = self.beginning.side or self.problem.make_side(examples)
         encoded = self.problem.encode(examples, side)
-        for line in self.problem.report(examples, encoded):
+        report = list(self.problem.report(examples, encoded))
+        for line in report:
             self.terminal.say(line)
         if self.problem.recipe.training.budget == "auto":
             self._find_batch_size(examples, side, encoded)
-        fitting = self._fitting(examples, side, encoded)
+        fitting = self._fitting(examples, side, encoded, report)
         # Whatever can be refused is refused: the folder changes now, and not before.
         if checkpoint is None:
             self.beginning.write()
@@ -150,7 +151,9 @@ class _Training:
         schedule = build_schedule(training, recipe.model.hidden_dim, batches) if batches else None
         return build_training_model(self.problem, model, schedule)
 
-    def _fitting(self, examples: Examples, side: Any, encoded: EncodedCorpus) -> Fitting:
+    def _fitting(
+        self, examples: Examples, side: Any, encoded: EncodedCorpus, report: Sequence[str]
+    ) -> Fitting:
         problem, training = self.problem, self.problem.recipe.training
         plan = problem.plan(examples, encoded, side)
         trained, rate = self._training_model(side, plan.num_batches(0))
@@ -172,4 +175,5 @@ class _Training:
             dev=problem.dev_sets(examples, side),
             encoded=encoded,
             plan=plan,
+            report=report,
         )

@@ -99,6 +99,18 @@ class TrainingModel(keras.Model):
         return tuple(self.model.COUNTS)
 
     @property
+    def parts(self) -> dict[str, list[int]]:
+        """The parts of the model, each with the places of its weights among the trainable ones.
+
+        A weight belongs to the layer of the model that it is in: the encoder, say, or an embedding.
+        """
+        found: dict[str, list[int]] = {}
+        for place, weight in enumerate(self.model.trainable_variables):
+            names = weight.path.split("/")
+            found.setdefault(names[1] if len(names) > 2 else names[-1], []).append(place)
+        return found
+
+    @property
     def answering(self) -> Any:
         """What is validated and answers, by its `weights`: the moving average, or the model itself."""
         return self.average or self.model
@@ -107,7 +119,12 @@ class TrainingModel(keras.Model):
         return self.model(inputs, training=training)
 
     def train_step(self, data: tuple[dict[str, tf.Tensor], tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Runs one update; returns ``{"loss": mean loss of this update}``."""
+        """Runs one update.
+
+        Returns:
+            ``loss``: the mean loss of this update; ``taken``: 1, or 0 where it was skipped; and the lengths
+            of its gradient before clipping, ``gradient_norm`` and ``gradient_norm/PART`` by ``parts``.
+        """
         inputs, labels = data
         counts = {name: tf.cast(n, tf.int64) for name, n in self.model.counts(inputs, labels).items()}
         number = counts[self.counted[0]]
@@ -128,7 +145,11 @@ class TrainingModel(keras.Model):
         if self.average is not None:
             self.average.update(self.optimizer.iterations, taken)
         self._count(counts, loss, norm / scale, taken)
-        return {"loss": loss, "taken": taken}
+        norms = {
+            f"gradient_norm/{part}": tf.linalg.global_norm([gradients[place] for place in places]) / scale
+            for part, places in self.parts.items()
+        }
+        return {"loss": loss, "taken": taken, "gradient_norm": norm / scale, **norms}
 
     def _apply(self, gradients: list[Any], loss: tf.Tensor, norm: tf.Tensor, number: tf.Tensor) -> None:
         finite_loss, finite_norm = tf.math.is_finite(loss), tf.math.is_finite(norm)

@@ -147,6 +147,7 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "training.average_by": ("free", [], "training.average_by=best"),
     "training.early_stopping.metric": ("free", ["training.early_stopping={}"], "training.early_stopping.metric=loss"),
     "training.early_stopping.patience": ("free", ["training.early_stopping={}"], "training.early_stopping.patience=7"),
+    "training.profile": ("free", [], "training.profile=[3, 9]"),
     "decoding.beam": ("free", [], "decoding.beam=9"),
     "decoding.length_formula": ("free", [], "decoding.length_formula=gnmt"),
     "decoding.length_penalty": ("free", [], "decoding.length_penalty=0.6"),
@@ -165,6 +166,7 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "evaluation.rouge": ("logged", [], "evaluation.rouge=plain"),
     "evaluation.beam": ("logged", [], "evaluation.beam=3"),
     "evaluation.samples": ("free", [], "evaluation.samples=1"),
+    "evaluation.self_attention": ("free", [], "evaluation.self_attention=true"),
 }  # fmt: skip
 
 

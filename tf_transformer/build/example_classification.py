@@ -133,6 +133,7 @@ class ExampleProblem(ClassificationProblem[ExampleRecipe], Generic[ExampleRecipe
             examples="example",
             label_smoothing=self.recipe.training.label_smoothing,
             class_weights=task.model.class_weights,
+            model=task.model,
             leave_out=left_out(evaluation, task.side.labels),
             samples=evaluation.samples,
             shown="place",

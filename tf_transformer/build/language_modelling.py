@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import keras
 
+from tf_transformer.build.looking import prompt_attention
 from tf_transformer.build.problem import Examples, Heading, Problem, Words
 from tf_transformer.build.stack import stack_keywords
 from tf_transformer.build.text_data import (
@@ -232,7 +233,13 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
             window=data.window,
             stride=evaluation.stride or data.window,
             samples=evaluation.samples,
+            attention=prompt_attention(task.model, task.side) if evaluation.self_attention else None,
         )
+
+    def embeddings(
+        self, model: LanguageModel, side: LanguagePreprocessor
+    ) -> dict[str, tuple[Any, Sequence[str]]]:
+        return {"tokens": (model.embedding.table, side.tokenizer.tokens)}
 
     @property
     def measured_by(self) -> tuple[str, ...]:

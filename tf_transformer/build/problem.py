@@ -235,6 +235,10 @@ class Problem(ABC, Generic[AnyRecipe]):
         """
         return iter(())
 
+    def embeddings(self, model: Any, side: Any) -> dict[str, tuple[Any, Sequence[str]]]:
+        """Tables of vectors ``[tokens, width]`` by name, each with the spellings of its rows."""
+        return {}
+
     @property
     def loss_options(self) -> dict[str, Any]:
         """Arguments of `TrainingModel` for the loss, beside label smoothing."""

@@ -15,6 +15,7 @@ from tf_transformer.build.labelled_text import (
     take_word_vectors,
     well_marked,
 )
+from tf_transformer.build.looking import text_attention
 from tf_transformer.build.problem import Examples, Words
 from tf_transformer.build.sampling import build_samplers
 from tf_transformer.build.stack import embedding_keywords
@@ -214,11 +215,18 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
             task,
             label_smoothing=self.recipe.training.label_smoothing,
             class_weights=task.model.class_weights,
+            model=task.model,
             directed=evaluation.directed,
             leave_out=left_out(evaluation, task.side.labels, evaluation.directed),
             samples=evaluation.samples,
             show=(lambda text: marking.spell([text])[0]) if marking is not None else str,
+            attention=text_attention(task.model, task.side) if evaluation.self_attention else None,
         )
+
+    def embeddings(
+        self, model: Classifier, side: ClassificationPreprocessor
+    ) -> dict[str, tuple[Any, Sequence[str]]]:
+        return {"tokens": (model.embedding.tokens.table, side.tokens)}
 
     @property
     def measured_by(self) -> tuple[str, ...]:

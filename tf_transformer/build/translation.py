@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import keras
 
+from tf_transformer.build.looking import pair_attention
 from tf_transformer.build.problem import Examples, Heading, Problem, Words
 from tf_transformer.build.sampling import Samples, build_samplers
 from tf_transformer.build.stack import stack_keywords
@@ -298,7 +299,15 @@ class TranslationProblem(Problem[TranslateRecipe]):
             teacher_forced=TeacherForced(task.model, self.recipe.training.label_smoothing),
             beam=evaluation.beam,
             samples=evaluation.samples,
+            attention=pair_attention(task.model, task.side, evaluation.self_attention),
         )
+
+    def embeddings(self, model: Transformer, side: Preprocessor) -> dict[str, tuple[Any, Sequence[str]]]:
+        target = side.source_tokens if side.shared else side.target_tokenizer.tokens
+        found = {"target_tokens": (model.target_embedding.table, target)}
+        if model.source_embedding is model.target_embedding:
+            return {"tokens": found["target_tokens"]}
+        return {"source_tokens": (model.source_embedding.table, side.source_tokens), **found}
 
     @property
     def measured_by(self) -> tuple[str, ...]:

@@ -1,116 +1,159 @@
 """TensorBoard events of a run: training and validation on one axis, the optimizer updates.
 
-Tags: ``loss``, ``perplexity``, ``learning_rate``, ``speed/…`` and ``padding/…`` under ``tensorboard/train``;
-``loss``, ``perplexity``, ``accuracy``, ``bleu``, ``chrf`` and the text ``samples`` under ``tensorboard/dev``.
-The same tag in both lies in one chart.
+Three runs lie under ``tensorboard/``: ``train`` and ``dev``, whose curves of the same tag share a chart, and
+``results`` with the figures that runs are compared by. `board.tags` lists what is written.
 """
 
-import errno
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 
+from tf_transformer.callbacks.board.about import About
+from tf_transformer.callbacks.board.allowance import SHARE, Allowance
+from tf_transformer.callbacks.board.event_files import EventFile, bytes_in
+from tf_transformer.callbacks.board.hparams import Results
+from tf_transformer.callbacks.board.layout import layout
+from tf_transformer.callbacks.board.pictures import Draw, Pictures
+from tf_transformer.callbacks.board.projector import write_projector
+from tf_transformer.callbacks.board.texts import code, data_report, samples_table
+from tf_transformer.callbacks.probe import Probe, curves_of
 from tf_transformer.callbacks.state import TrainingState
-from tf_transformer.evaluation import Outcome, Sample
+from tf_transformer.evaluation import Outcome
+
+MINUTES_BETWEEN_VECTORS = 10.0
+WORTH_DRAWING = 10.0
+"""Seconds of a training from which on each picture is drawn once, at its end if not before."""
+_HISTOGRAM = 0.003, 1_500
+"""What the histograms of one part take, in seconds and bytes."""
+_VECTORS = 0.5
+_PEAK = 1.0
 
 
 class TensorBoardEvents(keras.callbacks.Callback):
-    """Writes scalars of training every few updates, and all figures at each validation.
+    """Writes what the probe has found every few updates, and all figures at each validation.
 
     Args:
-        state: Read for the step.
+        state: Read for the step and the time.
         folder: ``tensorboard/`` of the run.
-        every: Updates between two points of the training curves.
-    """
+        about: What belongs to the whole run.
+        share: Of the time of the training that may be taken.
 
-    def __init__(self, state: TrainingState, folder: Path, every: int = 20) -> None:
-        super().__init__()
-        self.state = state
-        self.every = every
-        self.folder = folder
-        with _errors_of_disks(folder):
-            self.train = tf.summary.create_file_writer(str(folder / "train"))
-            self.dev = tf.summary.create_file_writer(str(folder / "dev"))
-        self._written = state.step
-        self._rate: Any = 0.0
-
-    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        # The optimizer always names the rate of the update that comes next.
-        if (self.state.step + 1) % self.every == 0:
-            self._rate = self.model.optimizer.learning_rate
-
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        step = self.state.step
-        if step % self.every or step == self._written or logs is None:
-            return
-        self._written = step
-        with _errors_of_disks(self.folder), self.train.as_default(step=step):
-            tf.summary.scalar("loss", logs["loss"])
-            tf.summary.scalar("learning_rate", self._rate)
-            scale = getattr(self.model.optimizer, "dynamic_scale", None)
-            if scale is not None:
-                tf.summary.scalar("loss_scale", scale)
-
-    def on_validation(self, record: dict[str, Any], outcome: Outcome) -> None:
-        """Writes the figures of one validation and its samples."""
-        with _errors_of_disks(self.folder):
-            with self.train.as_default(step=self.state.step):
-                for tag, value in training_scalars(record).items():
-                    tf.summary.scalar(tag, value)
-            with self.dev.as_default(step=self.state.step):
-                for name, value in outcome.figures.items():
-                    tf.summary.scalar(name.removeprefix("val_"), value)
-                if outcome.samples:
-                    tf.summary.text("samples", _table(outcome.samples))
-            self.train.flush()
-            self.dev.flush()
-
-    def write_text(self, tag: str, text: str) -> None:
-        """Writes a text that belongs to the whole run, such as the recipe."""
-        with _errors_of_disks(self.folder), self.train.as_default(step=0):
-            tf.summary.text(tag, f"```\n{text}\n```")
-
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        with _errors_of_disks(self.folder):
-            self.train.close()
-            self.dev.close()
-
-
-def training_scalars(record: dict[str, Any]) -> dict[str, Any]:
-    """The figures of the training side that are written at each validation, by tag."""
-    scalars = {name: record[name] for name in ("gradient_norm", "skipped_updates")}
-    for name, value in record.items():
-        if name.endswith("_padding"):
-            scalars[f"padding/{name.removesuffix('_padding')}_share"] = value
-        elif name.endswith("_per_second"):
-            scalars[f"speed/{name}"] = value
-    return scalars
-
-
-@contextmanager
-def _errors_of_disks(folder: Path) -> Iterator[None]:
-    """TensorFlow has errors of its own for files, and the same one for a full disk and for too little memory.
+    Attributes:
+        allowance: What may be taken, and has been.
+        probe: Gathers the figures of updates; to be put before `Validation` in the list of callbacks.
 
     Raises:
-        OSError: In their place, with the reason that the system gave.
+        OSError: From all methods, when the disk takes no more.
     """
-    try:
-        yield
-    except tf.errors.OpError as error:
-        reason = error.message.split("\n")[0].rpartition("; ")[2]
-        number = errno.ENOSPC if isinstance(error, tf.errors.ResourceExhaustedError) else errno.EIO
-        raise OSError(number, reason, str(folder)) from None
+
+    def __init__(
+        self,
+        state: TrainingState,
+        folder: Path,
+        about: About | None = None,
+        *,
+        every: int = 20,
+        share: float = SHARE,
+    ) -> None:
+        super().__init__()
+        self.state = state
+        self.folder = folder
+        self.about = about or About()
+        self.allowance = Allowance(lambda: state.seconds, bytes_in(folder), share)
+        self.probe = Probe(state, self.allowance, every=every)
+        self.train, self.dev = (EventFile(folder / name, self.allowance) for name in ("train", "dev"))
+        self.results = Results(folder, self.allowance)
+        self._pictures = Pictures(self.dev, self.about.pictures)
+        self._last_pictures: tuple[int, Mapping[str, Draw]] = (state.step, {})
+        self._answers: dict[str, str] = {}
+        self._vectors_at: float | None = None
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        about = self.about
+        self.results.begin(about.name, about.values)
+        self.results.file.raw(0, layout())
+        if self.state.step == 0:
+            self.train.text(0, "recipe", code(about.recipe))
+            self.train.text(0, "data", data_report(about.report, about.lengths))
+        for file in (self.train, self.results.file):
+            file.flush()
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        point = self.probe.point
+        if point is not None:
+            with self.allowance.spending():
+                self.train.scalars(self.state.step, point)
+
+    def on_validation(self, record: dict[str, Any], outcome: Outcome) -> None:
+        """Writes the figures of one validation, its samples, and what there is time for."""
+        step, state = self.state.step, self.state
+        with self.allowance.spending():
+            known = self.probe.point or {}
+            figures = training_scalars(record)
+            self.train.scalars(step, {tag: value for tag, value in figures.items() if tag not in known})
+            named = {name.removeprefix("val_"): value for name, value in outcome.figures.items()}
+            self.dev.scalars(step, {f"quality/{name}": value for name, value in named.items()})
+            if state.best_step == step:
+                self.results.figures(step, outcome.figures)
+            if outcome.samples and self.allowance.has_room():
+                self.dev.text(step, "samples", samples_table(outcome.samples, self._answers))
+                self._answers = {one.source: one.output for one in outcome.samples}
+            self._histograms()
+        self._last_pictures = step, outcome.pictures
+        self._pictures.draw(step, outcome.pictures)
+        self._vectors()
+        self._measure_peak()
+        for file in (self.train, self.dev):
+            file.flush()
+        self.probe.on_validation(record, outcome)
+
+    def _histograms(self) -> None:
+        changes = self.probe.changes
+        if changes is None or not changes.parts:
+            return
+        seconds, size = (each * 2 * len(changes.parts) for each in _HISTOGRAM)
+        if self.allowance.has_room_for(seconds, size):
+            self.train.histograms(self.state.step, changes.samples())
+
+    def _vectors(self) -> None:
+        """Writes the vectors of tokens anew, now and then."""
+        before, now = self._vectors_at, self.state.seconds
+        late = before is None or now - before >= 60 * MINUTES_BETWEEN_VECTORS
+        if late and self.allowance.has_room_for(_VECTORS, 0):
+            with self.allowance.spending():
+                self._write_vectors()
+
+    def _write_vectors(self) -> None:
+        self._vectors_at = self.state.seconds
+        write_projector(self.results.file.folder, self.about.embeddings())
+
+    def _measure_peak(self) -> None:
+        measure = self.about.measure_peak
+        if self.probe.peak is None and measure is not None and self.allowance.has_room_for(_PEAK, 0):
+            with self.allowance.spending():
+                self.probe.peak = measure()
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        if self.state.seconds >= WORTH_DRAWING:
+            self._pictures.draw_rest(*self._last_pictures)
+        self._write_vectors()
+        for file in (self.train, self.dev, self.results.file):
+            file.close()
 
 
-def _table(samples: Sequence[Sample]) -> str:
-    """Samples as a Markdown table."""
-
-    def cell(text: str) -> str:
-        return text.replace("|", "\\|").replace("\n", " ")
-
-    rows = [f"| {cell(s.source)} | {cell(s.reference)} | {cell(s.output)} |" for s in samples]
-    return "\n".join(["| source | reference | output |", "| --- | --- | --- |", *rows])
+def training_scalars(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of the training side in a line of ``metrics.jsonl``, by tag."""
+    names = {
+        "loss": "quality/loss",
+        "train_perplexity": "quality/perplexity",
+        "train_accuracy": "quality/accuracy",
+        "learning_rate": "update/learning_rate",
+        "gradient_norm": "update/gradient_norm",
+        "skipped_updates": "update/skipped",
+    }
+    found = {tag: record[name] for name, tag in names.items() if name in record}
+    return found | curves_of(
+        {name: value for name, value in record.items() if name.endswith(("_padding", "_per_second"))}
+    )

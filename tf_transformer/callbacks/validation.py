@@ -25,6 +25,7 @@ class Validation(keras.callbacks.Callback):
         validate: Runs one, on the weights of the model in training.
         measure: What ``best`` means.
         rate: Learning rate of an update, by its number from 1.
+        of_training: Figures of a sample of training, by the same weights; put beside, named ``train_…``.
         patience: Validations without improvement that end training; None never does.
         listeners: Told of each validation, in order.
     """
@@ -36,6 +37,7 @@ class Validation(keras.callbacks.Callback):
         validate: Callable[[], Outcome],
         measure: Measure,
         rate: Callable[[int], float],
+        of_training: Callable[[], Mapping[str, float]] = dict,
         patience: int | None = None,
         listeners: Sequence[Listener] = (),
     ) -> None:
@@ -45,6 +47,7 @@ class Validation(keras.callbacks.Callback):
         self.validate = validate
         self.measure = measure
         self.rate = rate
+        self.of_training = of_training
         self.patience = patience
         self.listeners = listeners
 
@@ -66,7 +69,8 @@ class Validation(keras.callbacks.Callback):
         if self.patience is not None and state.waited >= self.patience and state.ended is None:
             state.ended = "early stopping"
             self.model.stop_training = True
-        record = {**self._training_figures(), **outcome.figures}
+        sample = {f"train_{name}": value for name, value in self.of_training().items()}
+        record = {**self._training_figures(), **sample, **outcome.figures}
         for listener in self.listeners:
             listener.on_validation(record, outcome)
         self.model.clear_interval()

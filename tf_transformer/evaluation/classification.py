@@ -5,7 +5,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tf_transformer.evaluation.evaluator import Advance, Evaluated, EvaluationSet, Evaluator, Sample
+from tf_transformer.evaluation.attention import AttentionPictures
+from tf_transformer.evaluation.evaluator import (
+    Advance,
+    Evaluated,
+    EvaluationSet,
+    Evaluator,
+    Pictures,
+    Sample,
+)
+from tf_transformer.evaluation.teacher_forced import TeacherForced
 from tf_transformer.losses import smoothed_cross_entropy
 from tf_transformer.presets import UNSEEN_LABEL
 from tf_transformer.scores import ClassificationScores, score_labels
@@ -37,9 +46,11 @@ class ClassificationEvaluator(Evaluator):
         class_weights: Those of training, likewise; None for none.
         directed: See `score_labels`.
         leave_out: Classes that macro-F1 leaves out; see `score_labels`.
-        samples: Examples whose answers ``quick`` shows.
+        samples: Examples whose answers ``quick`` shows: the first that are answered wrong, then others.
         shown: The column that a person is shown of an example; by default the example itself.
         show: What is shown as a person reads it; by default as it is.
+        model: Of the task, for figures of training; None for none.
+        attention: Draws what the model looks at in the first examples; None for no such pictures.
     """
 
     def __init__(
@@ -54,7 +65,11 @@ class ClassificationEvaluator(Evaluator):
         samples: int = 0,
         shown: str | None = None,
         show: Callable[[Any], str] = str,
+        model: Any = None,
+        attention: AttentionPictures | None = None,
     ) -> None:
+        self.attention = attention
+        self._teacher_forced = TeacherForced(model, 0.0, UNSEEN_LABEL, compiled=False) if model else None
         self.task = task
         self.examples = examples
         self.label_smoothing = label_smoothing
@@ -81,17 +96,41 @@ class ClassificationEvaluator(Evaluator):
         logs = self._log_probabilities(found, advance)
         answers, scores = self._scored(found, logs)
         figures = {"loss": self._loss(logs, found.columns["label"]), **scores.values}
-        rows = zip(found.columns[self.shown], found.columns["label"], answers, strict=True)
         return Evaluated(
             figures,
             brief=_brief(figures),
             lines=list(_lines(figures, scores)),
             answers=answers,
-            samples=[
-                Sample(self.show(example), label, answer)
-                for example, label, answer in [row for row, _ in zip(rows, range(self.samples), strict=False)]
-            ],
+            samples=self._samples(found, answers, logs),
+            pictures=self._pictures(found, scores),
         )
+
+    def _samples(
+        self, found: EvaluationSet, answers: Sequence[str], logs: np.ndarray[Any, Any]
+    ) -> list[Sample]:
+        """Some examples, those answered wrong before the others; the score is how sure the answer is."""
+        labels = found.columns["label"]
+        order = sorted(range(len(answers)), key=lambda row: (answers[row] == labels[row], row))[
+            : self.samples
+        ]
+        sure = 100 * np.exp(logs.max(axis=1).astype(np.float64))
+        return [
+            Sample(self.show(found.columns[self.shown][row]), labels[row], answers[row], float(sure[row]))
+            for row in order
+        ]
+
+    def _pictures(self, found: EvaluationSet, scores: ClassificationScores) -> Pictures:
+        examples = found.columns[self.examples]
+        of_attention = self.attention([(one,) for one in examples[:2]]) if self.attention is not None else {}
+        return {
+            "confusion": lambda: _confusion_figure(scores),
+            "calibration": lambda: _calibration_figure(scores),
+            **of_attention,
+        }
+
+    def of_training(self, batches: Sequence[Any]) -> dict[str, float]:
+        """See `Evaluator`."""
+        return self._teacher_forced.of_training(batches) if self._teacher_forced is not None else {}
 
     def _log_probabilities(
         self, found: EvaluationSet, advance: Advance | None
@@ -131,6 +170,22 @@ class ClassificationEvaluator(Evaluator):
             values = values * np.asarray(self.class_weights, np.float32)[np.maximum(numbers, 0)]
         counted = int((numbers != UNSEEN_LABEL).sum())
         return float(values.sum()) / counted if counted else float("inf")
+
+
+def _confusion_figure(scores: ClassificationScores) -> Any:
+    from tf_transformer.plots.confusion import confusion_figure
+
+    return confusion_figure(scores.confusion, scores.titles)
+
+
+def _calibration_figure(scores: ClassificationScores) -> Any:
+    from tf_transformer.plots.calibration import calibration_figure
+
+    return calibration_figure(
+        [one.confidence for one in scores.bins],
+        [one.accuracy for one in scores.bins],
+        [one.count for one in scores.bins],
+    )
 
 
 def _brief(figures: dict[str, float]) -> str:

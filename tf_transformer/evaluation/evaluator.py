@@ -3,10 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Advance = Callable[[int], None]
 """Told how many more examples are done."""
+Pictures = Mapping[str, Callable[[], "Figure"]]
+"""What can be drawn, by tag; a picture shows the model as it is when it is asked for."""
 
 
 @dataclass(frozen=True)
@@ -16,6 +21,8 @@ class Sample:
     source: str
     reference: str
     output: str
+    score: float | None = None
+    """How good it is by itself, from 0 to 100, where there is such a thing."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class Evaluated:
         lines: All that a person wants to know, after a line that names the set.
         answers: The answer to each example, on one line each, where the task has such.
         samples: Some examples with their answers.
+        pictures: What can be drawn of it.
     """
 
     figures: dict[str, float]
@@ -56,6 +64,7 @@ class Evaluated:
     lines: Sequence[str] = ()
     answers: Sequence[str] = ()
     samples: Sequence[Sample] = ()
+    pictures: Pictures = field(default_factory=dict)
 
 
 class Evaluator(ABC):
@@ -64,6 +73,17 @@ class Evaluator(ABC):
     @abstractmethod
     def quick(self, found: EvaluationSet) -> Evaluated:
         """What each validation in training measures, with samples."""
+
+    def of_training(self, batches: Sequence[Any]) -> dict[str, float]:
+        """Perplexity and accuracy on some batches of training, as ``quick`` has them of a dev set.
+
+        Args:
+            batches: As ``(inputs, labels)`` for the model.
+
+        Returns:
+            ``perplexity`` and ``accuracy``; nothing where the task has no such figures.
+        """
+        return {}
 
     def choosing(self, found: EvaluationSet) -> Evaluated:
         """The figures of ``quick`` as the finished model has them, by which dev chooses a checkpoint."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from tf_transformer.data.windows import EvaluationWindows
 from tf_transformer.errors import counted
+from tf_transformer.evaluation.attention import AttentionPictures
 from tf_transformer.evaluation.evaluator import Advance, Evaluated, EvaluationSet, Evaluator, Sample
 from tf_transformer.evaluation.teacher_forced import TeacherForced, perplexity
 from tf_transformer.presets import UNKNOWN_ID
@@ -63,6 +64,7 @@ class LanguageModelEvaluator(Evaluator):
         window: Positions of a window.
         stride: Pieces from one window's beginning to the next one's.
         samples: Beginnings of the text that ``quick`` shows a continuation of.
+        attention: Draws what the model looks at in the first of them; None for no pictures.
     """
 
     def __init__(
@@ -74,7 +76,9 @@ class LanguageModelEvaluator(Evaluator):
         window: int,
         stride: int,
         samples: int = 0,
+        attention: AttentionPictures | None = None,
     ) -> None:
+        self.attention = attention
         self.task = task
         self.teacher_forced = teacher_forced
         self.has_end = has_end
@@ -88,7 +92,12 @@ class LanguageModelEvaluator(Evaluator):
         rows = beginnings(found.columns["text"], self.samples, self.has_end)
         outputs = self.task.generate([prompt for prompt, _ in rows], max_length=SHOWN) if rows else []
         samples = [Sample(*row, output) for row, output in zip(rows, outputs, strict=True)]
-        return Evaluated(**{**vars(evaluated), "samples": samples})
+        pictures = self.attention([(prompt,) for prompt, _ in rows]) if self.attention is not None else {}
+        return Evaluated(**{**vars(evaluated), "samples": samples, "pictures": pictures})
+
+    def of_training(self, batches: Sequence[Any]) -> dict[str, float]:
+        """See `Evaluator`."""
+        return self.teacher_forced.of_training(batches)
 
     def choosing(self, found: EvaluationSet) -> Evaluated:
         """See `Evaluator`: without samples."""

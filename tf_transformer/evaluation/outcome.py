@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tf_transformer.evaluation.evaluator import Evaluated, EvaluationSet, Sample
+from tf_transformer.evaluation.evaluator import Evaluated, EvaluationSet, Pictures, Sample
 
 
 @dataclass(frozen=True)
@@ -16,12 +16,14 @@ class Outcome:
         samples: Some examples of the first set with their answers.
         signatures: Named as the figures that they belong to.
         sets: What was found out about each set.
+        pictures: What can be drawn of the first set.
     """
 
     figures: dict[str, float]
     samples: Sequence[Sample] = ()
     signatures: dict[str, str] = field(default_factory=dict)
     sets: Sequence[Evaluated] = ()
+    pictures: Pictures = field(default_factory=dict)
 
 
 def over_sets(
@@ -43,4 +45,6 @@ def over_sets(
         figures |= {f"{prefix}{name}": value for name, value in evaluated.figures.items()}
         signatures |= {f"{prefix}{name}": value for name, value in evaluated.signatures.items()}
         found.append(evaluated)
-    return Outcome(figures, found[0].samples if found else (), signatures, found)
+    if not found:
+        return Outcome(figures)
+    return Outcome(figures, found[0].samples, signatures, found, found[0].pictures)

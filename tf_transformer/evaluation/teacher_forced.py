@@ -51,16 +51,26 @@ class TeacherForced:
         model: Maps inputs to logits ``[B, T, V]``.
         label_smoothing: That of training, so that ``loss`` is comparable to the training loss;
             ``perplexity`` is the exponential of the unsmoothed cross-entropy.
+        ignore_id: A label that does not count.
+        compiled: Whether to make a graph, which takes its time and then is faster.
     """
 
-    def __init__(self, model: Any, label_smoothing: float) -> None:
+    def __init__(
+        self, model: Any, label_smoothing: float, ignore_id: int = PAD_ID, *, compiled: bool = True
+    ) -> None:
         self.model = model
         self.label_smoothing = label_smoothing
-        self._sums = tf.function(self._batch_sums, reduce_retracing=True, autograph=False)
+        self.ignore_id = ignore_id
+        sums = self._batch_sums
+        self._sums = tf.function(sums, reduce_retracing=True, autograph=False) if compiled else sums
 
     def __call__(self, batches: Iterable[Batch]) -> dict[str, float]:
         """Figures over all real tokens of ``batches``: ``loss``, ``perplexity`` and ``accuracy``."""
         return self.totals(batches).figures()
+
+    def of_training(self, batches: Iterable[Batch]) -> dict[str, float]:
+        """``perplexity`` and ``accuracy`` alone: the loss of training is that of its updates."""
+        return {name: value for name, value in self(batches).items() if name != "loss"}
 
     def totals(self, batches: Iterable[Batch]) -> Totals:
         """The sums over all real tokens of ``batches``.
@@ -79,9 +89,10 @@ class TeacherForced:
 
     def _batch_sums(self, inputs: dict[str, tf.Tensor], labels: tf.Tensor) -> tf.Tensor:
         logits = self.model(inputs, training=False)
-        plain = tf.reduce_sum(smoothed_cross_entropy(labels, logits, 0.0, PAD_ID))
-        smoothed = tf.reduce_sum(smoothed_cross_entropy(labels, logits, self.label_smoothing, PAD_ID))
-        hits = tf.equal(tf.argmax(logits, axis=-1, output_type=labels.dtype), labels) & (labels != PAD_ID)
-        counts = [tf.math.count_nonzero(labels), tf.math.count_nonzero(hits)]
+        counted, ignored = labels != self.ignore_id, self.ignore_id
+        plain = tf.reduce_sum(smoothed_cross_entropy(labels, logits, 0.0, ignored))
+        smoothed = tf.reduce_sum(smoothed_cross_entropy(labels, logits, self.label_smoothing, ignored))
+        hits = tf.equal(tf.argmax(logits, axis=-1, output_type=labels.dtype), labels) & counted
+        counts = [tf.math.count_nonzero(counted), tf.math.count_nonzero(hits)]
         tokens, correct = (tf.cast(count, tf.float64) for count in counts)
         return tf.stack([tokens, tf.cast(smoothed, tf.float64), tf.cast(plain, tf.float64), correct])

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from tf_transformer.evaluation.attention import AttentionPictures
 from tf_transformer.evaluation.evaluator import Advance, Evaluated, EvaluationSet, Evaluator, Sample
 from tf_transformer.evaluation.teacher_forced import TeacherForced
 from tf_transformer.scores import TranslationScores, score_translations
 from tf_transformer.scores.rouge import RougeWords, score_rouge
+from tf_transformer.scores.translation import score_sentences
 
 SHOWN = ("bleu", "chrf", "rouge_1", "rouge_2", "rouge_l")
 """Scores of the translations that a validation records, where they are measured."""
@@ -46,6 +48,7 @@ class TranslationEvaluator(Evaluator):
             ``choosing`` need.
         beam: Beam of ``quick``; None for the task's own.
         samples: Sentences whose translations ``quick`` shows.
+        attention: Draws what the model looks at in the first of them; None for no pictures.
     """
 
     def __init__(
@@ -57,7 +60,9 @@ class TranslationEvaluator(Evaluator):
         teacher_forced: TeacherForced | None = None,
         beam: int | None = None,
         samples: int = 0,
+        attention: AttentionPictures | None = None,
     ) -> None:
+        self.attention = attention
         self.task = task
         self.tokenize = tokenize
         self.rouge = rouge
@@ -93,6 +98,11 @@ class TranslationEvaluator(Evaluator):
             answers=answers,
         )
 
+    def of_training(self, batches: Sequence[Any]) -> dict[str, float]:
+        """See `Evaluator`."""
+        assert self.teacher_forced is not None
+        return self.teacher_forced.of_training(batches)
+
     def _measured(self, found: EvaluationSet, **search: Any) -> Evaluated:
         assert self.teacher_forced is not None
         sources = found.columns["source"]
@@ -102,10 +112,21 @@ class TranslationEvaluator(Evaluator):
             **self.teacher_forced(found.batches),
             **{name: scores.values[name] for name in SHOWN if name in scores.values},
         }
-        rows = zip(sources, found.columns["target"], answers, strict=True)
-        samples = [Sample(*row) for row in rows][: self.samples]
         brief = f"BLEU {figures['bleu']:.2f}, loss {figures['loss']:.3f}"
-        return Evaluated(figures, brief=brief, answers=answers, samples=samples)
+        samples = self._samples(found, answers)
+        pairs = [(one.source, one.reference) for one in samples]
+        pictures = self.attention(pairs) if self.attention is not None else {}
+        return Evaluated(figures, brief=brief, answers=answers, samples=samples, pictures=pictures)
+
+    def _samples(self, found: EvaluationSet, answers: Sequence[str]) -> list[Sample]:
+        """The first sentences of a set, each with its own chrF."""
+        shown = slice(min(self.samples, len(answers)))
+        if not answers[shown]:
+            return []
+        references = [self.task.normalize(column[shown]) for column in references_of(found)]
+        scores = score_sentences(answers[shown], references)
+        columns = found.columns["source"], found.columns["target"], answers
+        return [Sample(*row) for row in zip(*(column[shown] for column in columns), scores, strict=True)]
 
     def _scores(self, answers: list[str], found: EvaluationSet, complete: bool) -> TranslationScores:
         references = [self.task.normalize(column) for column in references_of(found)]

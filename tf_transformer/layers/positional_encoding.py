@@ -113,6 +113,20 @@ class PositionalEncoding(keras.layers.Layer):
         rows = ops.take(self.table, positions, axis=0)
         return ops.where((positions < self.max_length)[:, None], rows, float("nan"))
 
+    def encodings(self, length: int) -> Tensor | None:
+        """What is added at the first positions.
+
+        Args:
+            length: How many; fewer where there are no more learned ones.
+
+        Returns:
+            Float32 `[length, D]`; None where nothing is added.
+        """
+        if self.kind not in _ADDED:
+            return None
+        most = self.max_length if self.kind == "learned" else None
+        return self._encode(0, length if most is None else min(length, most))
+
     def _check_length(self, length: int) -> None:
         if self.max_length is not None and length > self.max_length:
             raise ValueError(

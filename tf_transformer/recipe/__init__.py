@@ -6,6 +6,7 @@ from tf_transformer.recipe.classify_images import ClassifyImagesRecipe
 from tf_transformer.recipe.classify_text import ClassifyTextRecipe
 from tf_transformer.recipe.classify_vectors import ClassifyVectorsRecipe
 from tf_transformer.recipe.data_section import Data
+from tf_transformer.recipe.differences import differences
 from tf_transformer.recipe.digest import recipe_digest
 from tf_transformer.recipe.generate import GenerateRecipe
 from tf_transformer.recipe.model_section import Model
@@ -63,6 +64,7 @@ __all__ = [
     "commented_recipe",
     "compare_recipes",
     "data_files",
+    "differences",
     "dump_recipe",
     "json_schema",
     "load_recipe",

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from tf_transformer.recipe.data_section import Data, data_faults
 from tf_transformer.recipe.fault import Fault
-from tf_transformer.recipe.fields import Section, Whole, key
+from tf_transformer.recipe.fields import Flag, Section, Whole, key
 from tf_transformer.recipe.model_section import Model, SequenceModel, model_faults, position_faults
 from tf_transformer.recipe.schedules import Cosine, Falling
 from tf_transformer.recipe.training_section import Training, training_faults
@@ -21,6 +21,14 @@ class Evaluation(Section):
 
     samples: Annotated[Whole, Field(ge=0, le=1000)] = key(
         5, "Dev examples whose answer each validation shows.", midway="free"
+    )
+
+
+class TextEvaluation(Evaluation):
+    """What validation measures of a task whose model reads text."""
+
+    self_attention: Flag = key(
+        False, "Also pictures of self-attention in TensorBoard, of sample texts.", midway="free"
     )
 
 

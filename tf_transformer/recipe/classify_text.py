@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Discriminator, Field, Strict, Tag
 
 from tf_transformer.presets import MOST_SPECIAL_TOKENS
-from tf_transformer.recipe.base import Rule
+from tf_transformer.recipe.base import Rule, TextEvaluation
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_PIECES, DataFile, Flag, Whole, key, one_or_list
@@ -119,7 +119,7 @@ class ClassifyTraining(LabelTraining):
     )
 
 
-class ClassifyEvaluation(LabelEvaluation):
+class ClassifyEvaluation(LabelEvaluation, TextEvaluation):
     """What validation measures."""
 
     directed: Flag = key(

@@ -10,6 +10,9 @@ from tf_transformer.recipe.entries import Fraction
 from tf_transformer.recipe.fields import Section
 from tf_transformer.recipe.text import plain
 
+LOOKED_AT = (("training", "profile"), ("evaluation", "self_attention"))
+"""Keys that say what is shown of a training, and nothing of what comes of it: no figure hangs on them."""
+
 
 def recipe_digest(recipe: Recipe) -> str:
     """SHA-256 of what a recipe says, whatever its comments, its order, and where its files lie."""
@@ -24,6 +27,8 @@ def recipe_digest(recipe: Recipe) -> str:
     for name, section in values.items():
         if name != "data" and isinstance(section, dict):
             values[name] = _pathless(getattr(recipe, name), section)
+    for section, name in LOOKED_AT:
+        values[section].pop(name, None)
     canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, Strict
 
 from tf_transformer.presets import LONGEST_ANSWER
-from tf_transformer.recipe.base import Evaluation, Rule
+from tf_transformer.recipe.base import Rule, TextEvaluation
 from tf_transformer.recipe.data_section import Data, entries_of
 from tf_transformer.recipe.entries import Table
 from tf_transformer.recipe.fault import Fault, at
@@ -116,7 +116,7 @@ class GenerateDecoding(Section):
     )  # fmt: skip
 
 
-class GenerateEvaluation(Evaluation):
+class GenerateEvaluation(TextEvaluation):
     """What validation measures."""
 
     stride: Stride | None = key(

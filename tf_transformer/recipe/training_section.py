@@ -1,9 +1,10 @@
 """The part of the ``training`` section that all tasks share: how long, how fast, and what is kept."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_UPDATES, OrAuto, Section, Whole, key
@@ -13,7 +14,30 @@ from tf_transformer.recipe.yaml_tree import Path
 Updates = Annotated[Whole, Field(ge=1, le=MOST_UPDATES)]
 BatchSize = Annotated[Annotated[Whole, Field(ge=1, le=10**8)] | Literal["auto"], OrAuto]
 Rate = Annotated[float, Field(ge=0, lt=1)]
+MOST_PROFILED = 1000
+"""Updates that a trace takes in: each is megabytes."""
 _LIMITS: tuple[Path, ...] = (("training", "steps"), ("training", "epochs"), ("training", "minutes"))
+
+
+def _traced(value: Any) -> Any:
+    """Lets through two numbers of updates, the later one behind."""
+    numbers = [
+        int(one) if isinstance(one, float) and one.is_integer() else one
+        for one in (value if isinstance(value, list | tuple) else ())
+    ]
+    whole = all(isinstance(one, int) and not isinstance(one, bool) for one in numbers)
+    if value is None or (
+        whole and len(numbers) == 2 and 1 <= numbers[0] <= numbers[1] < numbers[0] + MOST_PROFILED
+    ):
+        return value if value is None else tuple(numbers)
+    raise PydanticCustomError(
+        "traced",
+        "must be the first and the last update that are traced, at most {most} of them, such as [100, 110]",
+        {"most": MOST_PROFILED},
+    )
+
+
+Traced = Annotated[tuple[int, int], BeforeValidator(_traced)]
 
 
 class Optimizer(Section):
@@ -113,6 +137,9 @@ class Training(Section):
     )
     early_stopping: EarlyStopping | None = key(
         None, "Stop when validation gets no better; null for never.", midway="free"
+    )
+    profile: Traced | None = key(
+        None, "First and last update of a trace for TensorBoard's Profile tab; null for none.", midway="free"
     )
 
     @property

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field
 
 from tf_transformer.presets import MOST_HYPOTHESES
-from tf_transformer.recipe.base import Evaluation, Rule
+from tf_transformer.recipe.base import Rule, TextEvaluation
 from tf_transformer.recipe.data_section import Data
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_PIECES, Flag, PreparedData, Whole, key
@@ -166,7 +166,7 @@ class TranslateTraining(Training):
     )
 
 
-class TranslateEvaluation(Evaluation):
+class TranslateEvaluation(TextEvaluation):
     """What validation measures."""
 
     tokenize: Literal["13a", "intl", "zh", "char", "none"] = key(

@@ -103,3 +103,18 @@ def check_references(hypotheses: Sequence[str], references: Sequence[Sequence[st
             "Each reference set must have one line for each hypothesis, and there must be at least one. "
             f"Received: {len(hypotheses)} hypotheses, reference sets of {counts} lines"
         )
+
+
+def score_sentences(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
+    """The chrF of each sentence by itself, from 0 to 100; BLEU says little of one.
+
+    Args:
+        hypotheses: One translation a sentence.
+        references: One list a reference set, each as long as ``hypotheses``.
+    """
+    from sacrebleu.metrics import CHRF
+
+    check_references(hypotheses, references)
+    chrf = CHRF()
+    rows = zip(hypotheses, *references, strict=True)
+    return [float(chrf.sentence_score(answer, list(right)).score) for answer, *right in rows]
