@@ -100,6 +100,17 @@ LIST = "data.dev=[{table: dev.tsv}, {source: dev.en, target: dev.de}]"
             ["text.tokenizer=words", "training.subword_sampling={}"],
             "training.subword_sampling: is for sentencepiece, and text.tokenizer is words",
         ),
+        *(
+            (
+                [f"training.profile={wrong}"],
+                "training.profile: must be the first and the last update that are traced, at most 1000 of them, such "
+                f"as [100, 110]; received {received}",
+            )
+            for wrong, received in (
+                ("7", "7"), ("[3]", "[3]"), ("[9, 3]", "[9, 3]"), ("[0, 3]", "[0, 3]"), ("[1, 1001]", "[1, 1001]"),
+                ("[1, 2.5]", "[1, 2.5]"), ("[true, 3]", "[true, 3]"),
+            )
+        ),
         (["training.average=6"], "training.average: must be at most training.keep, which is 5; received 6"),
         (
             ["training.optimizer.weight_decay=0.1"],

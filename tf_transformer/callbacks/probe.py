@@ -25,9 +25,9 @@ class Probe(keras.callbacks.Callback):
         allowance: Says when there is no time for a point.
         clock: Notes when batches come; None for a training without one.
         every: Updates between two points.
-        peak: Operations a second that the device reaches at best, None where that was not measured.
 
     Attributes:
+        peak: Operations a second that the device reaches at best; None where that was not measured.
         point: The figures of the update just taken, by tag; None between points.
     """
 
@@ -43,7 +43,7 @@ class Probe(keras.callbacks.Callback):
         self.point: dict[str, float] | None = None
         self.changes: WeightChanges | None = None
         self._last = state.step
-        self._due, self._rate = False, 0.0
+        self._due, self._rate, self._is_first = False, 0.0, True
         self._clear({})
 
     def set_model(self, model: Any) -> None:
@@ -70,6 +70,9 @@ class Probe(keras.callbacks.Callback):
         if self.clock is not None:
             self._waited += self.clock.waited()
         self._updates += 1
+        if self._is_first:  # it has built the graph: its time says nothing of those to come
+            self._is_first = False
+            self._clear(self.model.interval())
         self.point, logs = None, logs or {}
         step = self.state.step
         if logs.get("taken", 1):
@@ -85,7 +88,7 @@ class Probe(keras.callbacks.Callback):
 
     def _put_together(self, logs: Mapping[str, Any]) -> dict[str, float]:
         sums = self.model.interval()
-        seconds = max(self._seconds, 1e-9)
+        seconds, updates = max(self._seconds, 1e-9), max(self._updates, 1)
         counted = {name: value - self._before.get(name, 0.0) for name, value in sums.items()}
         norms = {name: float(value) for name, value in logs.items() if name.startswith("gradient_norm/")}
         point = {
@@ -96,8 +99,8 @@ class Probe(keras.callbacks.Callback):
             },
             **(self._ratios() if self.changes is not None else {}),
             **curves_of(interval_figures(counted, self.model.counted, seconds)),
-            "speed/input_wait": 1000 * self._waited / self._updates,
-            "speed/step": 1000 * (seconds - self._waited) / self._updates,
+            "speed/input_wait": 1000 * self._waited / updates,
+            "speed/step": 1000 * (seconds - self._waited) / updates,
             **self._work(counted, seconds),
             **{f"memory/{name}": size / GIB for name, size in memory().items()},
         }

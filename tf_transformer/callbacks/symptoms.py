@@ -69,7 +69,7 @@ class Symptoms(keras.callbacks.Callback):
                 "the model sees what it is to predict (a causal mask is missing), or dev is part of train",
             )
 
-    def _tell(self, kind: str, line: str) -> None:
-        if kind not in self._told:
-            self._told.add(kind)
-            self.report(f"warning, {kind}", line)
+    def _tell(self, symptom: str, line: str) -> None:
+        if symptom not in self._told:
+            self._told.add(symptom)
+            self.report("warning", line)

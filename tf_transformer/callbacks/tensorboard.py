@@ -136,9 +136,10 @@ class TensorBoardEvents(keras.callbacks.Callback):
                 self.probe.peak = measure()
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        if self.state.seconds >= WORTH_DRAWING:
-            self._pictures.draw_rest(*self._last_pictures)
-        self._write_vectors()
+        if self.state.ended is not None:  # who has interrupted it does not want to wait
+            if self.state.seconds >= WORTH_DRAWING:
+                self._pictures.draw_rest(*self._last_pictures)
+            self._write_vectors()
         for file in (self.train, self.dev, self.results.file):
             file.close()
 

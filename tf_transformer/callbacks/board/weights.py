@@ -37,7 +37,7 @@ class WeightChanges:
         Returns:
             Of all weights, by the empty name, and of each part; nothing where no update was watched.
         """
-        if self._before is None:
+        if not self._before:
             return {}
         pairs = list(zip(self.variables, self._before, strict=True))
         # One transfer for all: each of them would wait for the device.

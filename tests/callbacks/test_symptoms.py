@@ -1,0 +1,58 @@
+"""What is told of trainings that cannot come to anything, and that healthy ones are left in peace."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tf_transformer.callbacks.state import TrainingState
+from tf_transformer.callbacks.symptoms import Symptoms
+
+
+class Watched:
+    """The callback, and what it has told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.probe: Any = SimpleNamespace(point=None)
+        self.state = TrainingState()
+        self.symptoms = Symptoms(self.state, self.probe, lambda kind, line: self.told.append((kind, line)))
+
+    def update(self, ratio: float | None) -> None:
+        self.state.step += 20
+        point = {"update/ratio": ratio, "update/learning_rate": 0.5}
+        self.probe.point = None if ratio is None else point
+        self.symptoms.on_train_batch_end(0)
+
+
+def test_weights_that_leap_again_and_again_are_told_once() -> None:
+    watched = Watched()
+    for ratio in (0.2, 0.2, 0.2, 0.2, 0.01, 0.2, 0.2, None, 0.2, 0.2):
+        watched.update(ratio)
+    assert watched.told == []
+    for _ in range(9):
+        watched.update(0.2)
+    assert [kind for kind, _ in watched.told] == ["warning"]
+    assert watched.told[0][1].startswith(
+        "update 220 changed the weights by 20% of their length, and so did those before it (healthy: 0.1 % "
+        "to 5 %): the learning rate, 0.5, is probably too high; `tf-transformer plot lr-range` finds one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("figures", "told"),
+    [
+        ({"accuracy": 0.98, "bleu": 0.4, "chrf": 12.0}, "given the reference, 98% of dev's"),
+        ({"accuracy": 0.98, "bleu": 70.0, "chrf": 80.0}, None),
+        ({"accuracy": 0.95, "bleu": 0.0, "chrf": 80.0}, None),  # sentences too short for BLEU's four words
+        ({"accuracy": 0.4, "bleu": 0.4, "chrf": 12.0}, None),
+        ({"accuracy": 0.999, "perplexity": 1.01, "nats_per_token": 0.01}, "the dev text has a perplexity"),
+        ({"accuracy": 0.9, "perplexity": 1.4, "nats_per_token": 0.3}, None),
+        ({"accuracy": 1.0, "macro_f1": 1.0, "loss": 0.0}, None),  # a classifier may be right
+    ],
+)  # fmt: skip
+def test_a_model_that_sees_what_it_predicts_is_told(figures: dict[str, float], told: str | None) -> None:
+    watched = Watched()
+    for _ in range(2):
+        watched.symptoms.on_validation({f"val_{name}": value for name, value in figures.items()}, None)
+    assert [line[: len(told or "")] for _, line in watched.told] == ([] if told is None else [told])

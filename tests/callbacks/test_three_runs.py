@@ -1,0 +1,72 @@
+"""A healthy run, one whose learning rate is too high and one that sees the future are told apart."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from keras import ops
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from trainings import events, start
+
+from tf_transformer.models import transformer
+
+
+def curve(run: Path, name: str, tag: str) -> dict[int, float]:
+    """The points of a tag, by update."""
+    found = EventAccumulator(str(run / "tensorboard" / name), size_guidance={"tensors": 0})
+    found.Reload()
+    return {event.step: float(tf.make_ndarray(event.tensor_proto)) for event in found.Tensors(tag)}
+
+
+def last(run: Path, name: str, tag: str) -> float:
+    """The last point of a tag."""
+    return list(curve(run, name, tag).values())[-1]
+
+
+def warnings(run: Path) -> list[str]:
+    """What was warned of."""
+    if not (run / "events.jsonl").exists():
+        return []
+    return [event["detail"] for event in events(run) if event["event"] == "warning"]
+
+
+def test_a_healthy_run_has_none_of_the_signs(trained_run: Path) -> None:
+    assert max(curve(trained_run, "train", "update/ratio").values()) < 0.15
+    assert (
+        last(trained_run, "dev", "quality/accuracy") > 0.9 and last(trained_run, "dev", "quality/bleu") > 60
+    )
+    losses = list(curve(trained_run, "train", "quality/loss").values())
+    assert losses[-1] < 0.5 * losses[0]
+    assert warnings(trained_run) == []
+
+
+def test_a_rate_that_is_too_high_shows_in_the_change_of_the_weights(
+    reversal: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    rate = "training.schedule={name: constant, peak: 0.2, warmup_steps: 10}"
+    assert start(reversal, run, rate, "training.steps=160", "training.validate_every=160", quiet=False) == 0
+    assert sorted(curve(run, "train", "update/ratio").values())[2] > 0.15
+    assert last(run, "dev", "quality/accuracy") < 0.6 and last(run, "dev", "quality/bleu") < 10
+    assert [line.split(",")[0] for line in warnings(run)] == [
+        "update 100 changed the weights by " + warnings(run)[0].split(" by ")[1].split(",")[0]
+    ]
+    assert "warning: update 100 changed the weights by" in capsys.readouterr().err
+    assert "the learning rate, 0.2, is probably too high" in warnings(run)[0]
+
+
+def test_a_missing_target_mask_shows_between_accuracy_and_bleu(
+    reversal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def everything(length: Any, start: Any = 0) -> Any:
+        return ops.ones((length, start + length), "bool")
+
+    monkeypatch.setattr(transformer, "causal_mask", everything)
+    run = tmp_path / "run"
+    assert start(reversal, run, "training.steps=200", "training.validate_every=200", quiet=False) == 0
+    assert last(run, "dev", "quality/accuracy") > 0.9 and last(run, "dev", "quality/bleu") < 10
+    assert last(run, "train", "quality/accuracy") > 0.9
+    assert max(curve(run, "train", "update/ratio").values()) < 0.15
+    assert len(warnings(run)) == 1 and "causal mask of the target is probably missing" in warnings(run)[0]
+    assert "warning: given the reference, " in capsys.readouterr().err
