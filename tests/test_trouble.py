@@ -88,7 +88,7 @@ def test_a_spoilt_update_is_skipped_counted_and_its_lines_are_named(
     rows = RunFolder.open(tmp_path / "run").metrics()
     assert [row["step"] for row in rows] == [3, 6]
     assert [row["skipped_updates"] for row in rows] == [2, 2]
-    assert scalars(tmp_path / "run", "skipped_updates") == {3: 2.0, 6: 2.0}
+    assert scalars(tmp_path / "run", "update/skipped") == {3: 2.0, 6: 2.0}
     assert all(np.isfinite(row["loss"]) for row in rows)
     skipped = [event["detail"] for event in events(tmp_path / "run") if event["event"] == "skipped update"]
     assert len(skipped) == 2

@@ -59,8 +59,8 @@ def test_a_rate_that_is_too_high_shows_in_the_change_of_the_weights(
 def test_a_missing_target_mask_shows_between_accuracy_and_bleu(
     reversal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def everything(length: Any, start: Any = 0) -> Any:
-        return ops.ones((length, start + length), "bool")
+    def everything(length: Any, past: Any = 0) -> Any:
+        return ops.ones((1, 1, length, past + length), "bool")
 
     monkeypatch.setattr(transformer, "causal_mask", everything)
     run = tmp_path / "run"

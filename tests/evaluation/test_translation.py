@@ -104,7 +104,7 @@ def test_rouge_is_measured_where_it_is_asked_for() -> None:
 def test_samples_are_the_first_sentences_of_the_first_set() -> None:
     model = Toy()
     samples = validate(model, Task(model)).samples
-    assert samples == [Sample(text, text, text) for text in SETS[0].columns["source"][:2]]
+    assert samples == [Sample(text, text, text, pytest.approx(100)) for text in SETS[0].columns["source"][:2]]
     assert validate(model, Task(model), samples=0).samples == []
 
 
