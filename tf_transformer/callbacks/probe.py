@@ -90,13 +90,12 @@ class Probe(keras.callbacks.Callback):
         sums = self.model.interval()
         seconds, updates = max(self._seconds, 1e-9), max(self._updates, 1)
         counted = {name: value - self._before.get(name, 0.0) for name, value in sums.items()}
-        norms = {name: float(value) for name, value in logs.items() if name.startswith("gradient_norm/")}
+        norms = {name: float(value) for name, value in logs.items() if name.startswith("gradient_norm")}
+        if "gradient_norm" in norms:
+            norms["update/gradient_norm"] = norms.pop("gradient_norm")
         point = {
             "update/learning_rate": self._rate,
-            **{
-                "update/gradient_norm" if name == "gradient_norm" else name: one
-                for name, one in norms.items()
-            },
+            **norms,
             **(self._ratios() if self.changes is not None else {}),
             **curves_of(interval_figures(counted, self.model.counted, seconds)),
             "speed/input_wait": 1000 * self._waited / updates,

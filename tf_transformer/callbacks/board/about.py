@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 from tf_transformer.callbacks.board.pictures import Draw
 from tf_transformer.callbacks.board.projector import Embeddings
@@ -103,15 +104,16 @@ def _lengths(encoded: EncodedCorpus) -> Any:
 
 def _positions(model: Any) -> dict[str, Callable[[], Any]]:
     """Pictures of the vectors of positions, of a model that adds some, by tag."""
-    places = [getattr(model, "embedding", None), model]
-    layers = {
-        id(layer): (name.strip("_").removesuffix("_positions"), layer)
-        for owner in places
-        if owner is not None
-        for name, layer in vars(owner).items()
-        if isinstance(layer, PositionalEncoding) and layer.encodings(1) is not None
-    }
-    return {f"positions/{name}": _drawn(layer) for name, layer in layers.values()}
+    found: dict[str, PositionalEncoding] = {}
+    for owner in (getattr(model, "embedding", None), model):
+        for name, layer in vars(owner).items() if owner is not None else ():
+            if not isinstance(layer, PositionalEncoding) or (vectors := layer.encodings(1)) is None:
+                continue
+            # Of both sides' formulas, which are one where the widths are, one picture is enough.
+            alike = [one for one in found.values() if one.kind == layer.kind != "learned"]
+            if ops.shape(vectors) not in [ops.shape(one.encodings(1)) for one in alike]:
+                found["source" if owner is not model else name.removesuffix("_positions")] = layer
+    return {f"positions/{name}": _drawn(layer) for name, layer in found.items()}
 
 
 def _drawn(layer: PositionalEncoding) -> Callable[[], Any]:
