@@ -14,13 +14,14 @@ class Watched:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []
-        self.probe: Any = SimpleNamespace(point=None)
+        self.probe: Any = SimpleNamespace(point=None, every=20, changes=SimpleNamespace(length=8.0))
         self.state = TrainingState()
         self.symptoms = Symptoms(self.state, self.probe, lambda kind, line: self.told.append((kind, line)))
+        self.symptoms.on_train_begin()
 
-    def update(self, ratio: float | None) -> None:
+    def update(self, ratio: float | None, length: float = 8.0) -> None:
         self.state.step += 20
-        point = {"update/ratio": ratio, "update/learning_rate": 0.5}
+        point = {"update/ratio": ratio, "update/learning_rate": 0.5, "update/weights": length}
         self.probe.point = None if ratio is None else point
         self.symptoms.on_train_batch_end(0)
 
@@ -33,10 +34,22 @@ def test_weights_that_leap_again_and_again_are_told_once() -> None:
     for _ in range(9):
         watched.update(0.2)
     assert [kind for kind, _ in watched.told] == ["warning"]
-    assert watched.told[0][1].startswith(
-        "update 220 changed the weights by 20% of their length, and so did those before it (healthy: 0.1 % "
-        "to 5 %): the learning rate, 0.5, is probably too high; `tf-transformer plot lr-range` finds one"
+    assert watched.told[0][1] == (
+        "at update 300, each update changes the weights by 20% of their length (healthy: 0.1 % to 5 %): the "
+        "learning rate, now 0.5, is probably too high; `tf-transformer plot lr-range` finds one"
     )
+
+
+def test_weights_that_grow_fast_are_told_once() -> None:
+    watched = Watched()
+    for length in (10.0, 12.0, 14.0, 15.5, 16.0, 19.0, 23.5, 27.0):  # never twice as long as 100 updates ago
+        watched.update(0.01, length)
+    assert watched.told == []
+    for length in (31.1, 40.0, 90.0):
+        watched.update(0.01, length)
+    assert [line.split(":")[0] for _, line in watched.told] == [
+        "at update 180, the weights have grown to 2.0 times their length within 100 updates"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,10 @@ class InputClock:
             with tf.control_dependencies(tf.nest.flatten(batch)), tf.control_dependencies([self._note()]):
                 return tf.nest.map_structure(tf.identity, batch)
 
-        return dataset.map(note)
+        # A stage ahead of time behind this one would note batches that nobody has asked for yet.
+        options = tf.data.Options()
+        options.experimental_optimization.inject_prefetch = False
+        return dataset.map(note).with_options(options)
 
     def _note(self) -> tf.Tensor:
         return self._left.assign(tf.timestamp(), read_value=False)

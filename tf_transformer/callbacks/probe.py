@@ -113,8 +113,11 @@ class Probe(keras.callbacks.Callback):
 
     def _ratios(self) -> dict[str, float]:
         assert self.changes is not None
-        found = self.changes.ratios().items()
-        return {f"update_ratio/{part}" if part else "update/ratio": ratio for part, ratio in found}
+        found = self.changes.ratios()
+        if not found:
+            return {}
+        named = {f"update_ratio/{part}" if part else "update/ratio": ratio for part, ratio in found.items()}
+        return {"update/weights": self.changes.length, **named}
 
     def _work(self, counted: Mapping[str, float], seconds: float) -> dict[str, float]:
         """What the model's own products take, and how much of the machine that is."""

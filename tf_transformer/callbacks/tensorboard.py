@@ -75,6 +75,8 @@ class TensorBoardEvents(keras.callbacks.Callback):
         self.results.begin(about.name, about.values)
         self.results.file.raw(0, layout())
         if self.state.step == 0:
+            if self.probe.changes is not None:
+                self.train.scalars(0, {"update/weights": self.probe.changes.length})
             self.train.text(0, "recipe", code(about.recipe))
             self.train.text(0, "data", data_report(about.report, about.lengths))
         for file in (self.train, self.results.file):

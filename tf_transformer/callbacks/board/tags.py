@@ -56,6 +56,7 @@ TAGS: tuple[Tag, ...] = (
     *_all("scalar", "1", "length of the gradient, before clipping", "gradient_norm/PART"),
     *_all("scalar", "1", "length of the change over that of the weights", "update/ratio"),
     *_all("scalar", "1", "length of the change over that of the weights", "update_ratio/PART"),
+    *_all("scalar", "1", "length of all weights as one vector", "update/weights"),
     *_all("scalar", "1", "what the loss is multiplied by, in float16", "update/loss_scale"),
     *_all("scalar", "updates", "skipped since training began", "update/skipped"),
     *_all("scalar", "a second", "real tokens, examples or vectors", "speed/COUNT_per_second"),

@@ -20,12 +20,18 @@ class WeightChanges:
     Args:
         variables: The trainable variables.
         parts: Which of them belong to which part of the model, by place.
+
+    Attributes:
+        length: That of all weights as one vector, before the update that was last compared; at first as they
+            are now.
     """
 
     def __init__(self, variables: Sequence[Any], parts: Mapping[str, Sequence[int]]) -> None:
         self.variables = variables
         self.parts = parts
         self._before: list[tf.Tensor] | None = None
+        weights = [tf.convert_to_tensor(variable) for variable in variables]
+        self.length = float(tf.linalg.global_norm(weights)) if weights else 0.0
 
     def watch(self) -> None:
         """Takes note of the weights; to be called before an update."""
@@ -44,6 +50,7 @@ class WeightChanges:
         moved = tf.stack([tf.nn.l2_loss(tf.convert_to_tensor(new) - old) for new, old in pairs])
         held = tf.stack([tf.nn.l2_loss(old) for _, old in pairs])
         squares = np.asarray(tf.stack([moved, held]), np.float64)
+        self.length = float(np.sqrt(2 * squares[1].sum()))
         found = {"": _ratio(*squares.sum(axis=1))}
         return found | {name: _ratio(*squares[:, places].sum(axis=1)) for name, places in self._places()}
 
