@@ -8,16 +8,15 @@ import tensorflow as tf
 from tf_transformer.callbacks.input_clock import InputClock
 
 
-def slow() -> Iterator[int]:
+def slow() -> Iterator[tuple[dict[str, int], int]]:
     for number in range(3):
         time.sleep(0.05 if number == 1 else 0.0)
-        yield number
+        yield {"ids": number}, 2 * number
 
 
 def test_batches_are_the_same_and_what_they_are_waited_for_is_noted() -> None:
-    clock = InputClock()
-    numbers = tf.data.Dataset.from_generator(slow, output_signature=tf.TensorSpec([], tf.int64))
-    dataset = numbers.map(lambda number: ({"ids": number}, 2 * number))
+    clock, one = InputClock(), tf.TensorSpec([], tf.int64)
+    dataset = tf.data.Dataset.from_generator(slow, output_signature=({"ids": one}, one))
     batches, waits = iter(clock.watch(dataset)), []
     for number in range(3):
         clock.ask()

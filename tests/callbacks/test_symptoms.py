@@ -35,7 +35,7 @@ def test_weights_that_leap_again_and_again_are_told_once() -> None:
         watched.update(0.2)
     assert [kind for kind, _ in watched.told] == ["warning"]
     assert watched.told[0][1] == (
-        "at update 300, each update changes the weights by 20% of their length (healthy: 0.1 % to 5 %): the "
+        "at update 220, each update changes the weights by 20% of their length (healthy: 0.1 % to 5 %): the "
         "learning rate, now 0.5, is probably too high; `tf-transformer plot lr-range` finds one"
     )
 

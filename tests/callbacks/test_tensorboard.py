@@ -176,8 +176,8 @@ def test_points_come_every_few_updates_and_once(training: Any, tmp_path: Path) -
     for step, loss, taken in ((1, 8.0, 1), (2, 2.0, 1), (2, float("nan"), 0), (3, 1.0, 1), (4, 3.0, 1)):
         board.update(step, loss=loss, taken=taken)
     board.events.on_train_end()
-    # The first update counts for nothing, nor does the skipped one: 2, and the mean of 1 and 3.
-    assert points(read(tmp_path / "train"), "quality/loss") == {2: 2.0, 4: 2.0}
+    # Means since the point before, without the skipped update: of 8 and 2, and of 1 and 3.
+    assert points(read(tmp_path / "train"), "quality/loss") == {2: 5.0, 4: 2.0}
 
 
 def test_the_loss_scale_is_shown_where_there_is_one(training: Any, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ MOST_CHANGE = 0.15
 MOST_GROWTH = 2.0
 """Times that the weights may grow within ``POINTS``; healthy ones grow by a few parts in ten.
 
-Adam's steps are as long as the rate says, whatever the gradient is: where that is too long, weights grow until
-steps are short beside them, and what they held is lost."""
+Adam's steps are as long as the rate says, whatever the gradient is: where that is too long, weights grow
+until steps are short beside them, and what they held is lost."""
 POINTS = 5
 """Points of the curves, 100 updates by default."""
 SEEN, BLIND = 0.9, (10.0, 40.0)
