@@ -25,7 +25,12 @@ from tf_transformer.callbacks import tensorboard as events
 pytestmark = pytest.mark.slow  # needs a browser: Debian's chromium, or `playwright install chromium`
 
 ROOT = Path(__file__).parents[1]
-SHORT = ("training.steps=120", "training.validate_every=40", "training.checkpoint_every=40")
+SHORT = (
+    "training.steps=120",
+    "training.validate_every=40",
+    "training.checkpoint_every=40",
+    "training.schedule.warmup_steps=40",
+)
 CLASSIFIER = """\
 task: classify_images
 data: {train: {arrays: train.npz}, dev: {fraction: 0.2}}
@@ -42,8 +47,8 @@ SEEN = {
 }
 """What can only be there where a tab has something to show."""
 SAID = {
-    "translate": {"timeseries": "quality/loss", "text": "source", "images": "cross_attention"},
-    "classify_images": {"timeseries": "quality/macro_f1", "text": "output", "images": "confusion"},
+    "translate": {"timeseries": "quality/bleu", "text": "output", "images": "views/cross_attention_1"},
+    "classify_images": {"timeseries": "quality/macro_f1", "text": "output", "images": "views/confusion"},
 }
 
 

@@ -56,9 +56,9 @@ def measured_peak(policy: str) -> float:
     return 1e9 * _gigaflops(policy.removeprefix("mixed_"), 3, (size, size, size))
 
 
-def _gigaflops(dtype: str, repeats: int = 5, sizes: Sequence[int] = (ROWS, INNER, COLUMNS)) -> float:
+def _gigaflops(dtype: str, repeats: int = 5, sizes: Sequence[int] | None = None) -> float:
     """Best of a few runs of one matmul, in 10^9 floating-point operations a second."""
-    rows, inner, columns = sizes
+    rows, inner, columns = sizes or (ROWS, INNER, COLUMNS)
     left = tf.cast(tf.random.stateless_normal([rows, inner], seed=[1, 2]), dtype)
     right = tf.cast(tf.random.stateless_normal([inner, columns], seed=[3, 4]), dtype)
     seconds = []

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from matplotlib.figure import Figure
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import metadata, plugin_data_pb2
 
 from tf_transformer.callbacks.board.about import About
@@ -28,15 +29,15 @@ CURVES = {
     "update/ratio",
     "update/weights",
     "update/skipped",
-    *(f"{kind}/{part}" for kind in ("gradient_norm", "update_ratio") for part in PARTS),
-    "padding/target_share",
-    "padding/source_share",
+    *(f"{kind}/{part}" for kind in ("update_gradient", "update_ratio") for part in PARTS),
+    "usage/target_padding",
+    "usage/source_padding",
     "speed/target_tokens_per_second",
     "speed/source_tokens_per_second",
     "speed/step",
     "speed/input_wait",
     "speed/model_gigaflops",
-    "memory/process",
+    "usage/process_memory",
 }
 
 
@@ -89,7 +90,7 @@ def test_a_runs_curves_lie_on_one_axis(written: dict[str, EventAccumulator], tra
 
 def test_what_the_figures_of_updates_say_fits_together(written: dict[str, EventAccumulator]) -> None:
     train = written["train"]
-    of_parts = [points(train, f"gradient_norm/{part}") for part in PARTS]
+    of_parts = [points(train, f"update_gradient/{part}") for part in PARTS]
     for step, norm in points(train, "update/gradient_norm").items():
         assert np.linalg.norm([part[step] for part in of_parts]) == pytest.approx(norm, rel=1e-4)
     # Adam moves each weight by about its rate, 0.005 at most, and Xavier's are about 0.1 in size.
@@ -98,7 +99,7 @@ def test_what_the_figures_of_updates_say_fits_together(written: dict[str, EventA
     accuracy = points(train, "quality/accuracy")
     assert accuracy[600] > 0.9
     assert all(wait >= 0 for wait in points(train, "speed/input_wait").values())
-    assert all(size > 0.05 for size in points(train, "memory/process").values())
+    assert all(size > 0.05 for size in points(train, "usage/process_memory").values())
 
 
 def test_texts_say_what_was_trained_and_how_it_answers(written: dict[str, EventAccumulator]) -> None:
@@ -107,7 +108,7 @@ def test_texts_say_what_was_trained_and_how_it_answers(written: dict[str, EventA
     assert "\ntrain: 4,600 rows read, 4,600 kept\n" in data
     assert "| positions | shortest | 5 % | median | 95 % | longest | mean |" in data
     assert "\n| source | 3 | " in data  # two digits and the end
-    first, second = texts(written["dev"], "samples")
+    first, second = texts(written["dev"], "answers")
     assert first.startswith("| source | reference | output | score |\n| --- | --- | --- | --- |\n| ")
     assert second.startswith("| source | reference | output | score | change |\n")
 
@@ -199,14 +200,14 @@ def test_a_validation_writes_figures_and_samples(training: Any, tmp_path: Path) 
     board.events.on_validation(record, again)
     board.events.on_train_end()
     train, dev, results = (read(tmp_path / name) for name in RUNS)
-    assert [table.split("\n")[2] for table in texts(dev, "samples")] == [
+    assert [table.split("\n")[2] for table in texts(dev, "answers")] == [
         "| a\\|b | x y | z z | 7.2 |",
         "| a\\|b | x y | z w | 7.2 | z ~~z~~ **w** |",
     ]
     assert points(dev, "quality/other_bleu") == {7: 4.0} and points(dev, "quality/bleu") == {7: 3.0, 9: 2.0}
     assert points(train, "update/gradient_norm") == {7: 0.5, 9: 0.5}
     assert points(train, "update/skipped") == {7: 3.0, 9: 3.0}
-    assert points(train, "padding/target_share") == {7: 0.25, 9: 0.25}
+    assert points(train, "usage/target_padding") == {7: 0.25, 9: 0.25}
     assert points(results, "results/val_bleu") == {7: 3.0}  # at the best update
 
 
@@ -261,3 +262,16 @@ def test_event_files_stay_within_their_bytes(training: Any, tmp_path: Path) -> N
     assert 7.5e6 < size < 8.1e6
     again = TensorBoardEvents(TrainingState(seconds=900.0), tmp_path)
     assert not again.allowance.has_room()  # what the piece before has written counts
+
+
+def test_charts_without_a_curve_are_left_out(training: Any, tmp_path: Path) -> None:
+    board = Board(training, tmp_path, every=1)
+    board.update(1, loss=1.0)
+    board.events.on_validation({"train_accuracy": 0.5}, Outcome({"val_loss": 3.0}))
+    board.events.on_train_end()
+    (event,) = read(tmp_path / "results").Tensors("custom_scalars__config__")
+    found = layout_pb2.Layout.FromString(event.tensor_proto.string_val[0])
+    charts = {one.title: [chart.title for chart in one.chart] for one in found.category}
+    assert charts["train against dev"] == ["loss", "accuracy"]
+    assert charts["is it healthy"] == ["learning rate"]
+    assert charts["how fast"][-2:] == ["padding", "memory"]

@@ -28,11 +28,11 @@ def test_a_pair_with_self_attention(drawn: list[Any]) -> None:
     model = Transformer(side.source_vocabulary_size, **SIZES)
     pictures = pair_attention(model, side, True)([("a b c", "c a"), ("b", "a"), ("c", "c")])
     assert list(pictures) == [
-        f"{kind}_attention/sentence_{number}" for number in (1, 2) for kind in ("cross", "encoder", "decoder")
+        f"views/{kind}_attention_{number}" for number in (1, 2) for kind in ("cross", "encoder", "decoder")
     ]
     assert not drawn  # until it is asked for
     for kind in ("cross", "encoder", "decoder"):
-        pictures[f"{kind}_attention/sentence_1"]()
+        pictures[f"views/{kind}_attention_1"]()
     source, target = ["a", "b", "c", side.source_tokens[3]], ["c", "a", side.source_tokens[3]]
     assert [(columns, rows) for _, columns, rows, _ in drawn] == [
         (source, target),
@@ -41,18 +41,18 @@ def test_a_pair_with_self_attention(drawn: list[Any]) -> None:
     ]
     inputs, _ = side(["a b c"], ["c a"])
     np.testing.assert_allclose(drawn[0][0], model.attention(inputs)["cross"][-1][0], atol=1e-6)
-    assert list(pair_attention(model, side, False)([("b", "a")])) == ["cross_attention/sentence_1"]
+    assert list(pair_attention(model, side, False)([("b", "a")])) == ["views/cross_attention_1"]
 
 
 def test_a_prompt_and_a_text(drawn: list[Any]) -> None:
     side = LanguagePreprocessor.train(["ab ba"], tokenizer="characters")
     model = LanguageModel(side.vocabulary_size, **SIZES)
-    prompt_attention(model, side)([("ba",)])["decoder_attention/sentence_1"]()
+    prompt_attention(model, side)([("ba",)])["views/decoder_attention_1"]()
     assert drawn[0][2][:2] == ["b", "a"] and drawn[0][0].shape == (2, len(drawn[0][1]), len(drawn[0][2]))
     texts = ClassificationPreprocessor.train(["a b", "b"], ["x", "y"], tokenizer="words")
     encoder = Encoder(num_layers=2, num_heads=2, intermediate_dim=9)
     classifier = Classifier(2, TextEmbedding(texts.vocabulary_size, 8), encoder)
-    text_attention(classifier, texts)([("b a",)])["encoder_attention/sentence_1"]()
+    text_attention(classifier, texts)([("b a",)])["views/encoder_attention_1"]()
     assert drawn[1][1] == [
         texts.tokens[place] for place in (2, *(texts.tokens.index(one) for one in "ba"), 3)
     ]
@@ -64,7 +64,5 @@ def test_long_sentences_are_cut(drawn: list[Any]) -> None:
             return {"cross": [np.zeros((1, 2, 9, 90))]}
 
     look = lambda text: (text, {"target": ["t"] * 9, "source": ["s"] * 90})  # noqa: E731
-    AttentionPictures(Model(), look, {"cross": ("target", "source")})([("a",)])[
-        "cross_attention/sentence_1"
-    ]()
+    AttentionPictures(Model(), look, {"cross": ("target", "source")})([("a",)])["views/cross_attention_1"]()
     assert drawn[0][0].shape == (2, 9, LONGEST) and len(drawn[0][1]) == LONGEST

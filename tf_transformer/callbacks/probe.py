@@ -90,9 +90,13 @@ class Probe(keras.callbacks.Callback):
         sums = self.model.interval()
         seconds, updates = max(self._seconds, 1e-9), max(self._updates, 1)
         counted = {name: value - self._before.get(name, 0.0) for name, value in sums.items()}
-        norms = {name: float(value) for name, value in logs.items() if name.startswith("gradient_norm")}
-        if "gradient_norm" in norms:
-            norms["update/gradient_norm"] = norms.pop("gradient_norm")
+        norms = {
+            name.replace("gradient_norm/", "update_gradient/"): float(value)
+            for name, value in logs.items()
+            if name.startswith("gradient_norm/")
+        }
+        if "gradient_norm" in logs:
+            norms["update/gradient_norm"] = float(logs["gradient_norm"])
         point = {
             "update/learning_rate": self._rate,
             **norms,
@@ -101,7 +105,7 @@ class Probe(keras.callbacks.Callback):
             "speed/input_wait": 1000 * self._waited / updates,
             "speed/step": 1000 * (seconds - self._waited) / updates,
             **self._work(counted, seconds),
-            **{f"memory/{name}": size / GIB for name, size in memory().items()},
+            **{f"usage/{name}_memory": size / GIB for name, size in memory().items()},
         }
         if self._losses:
             point["quality/loss"] = sum(self._losses) / len(self._losses)
@@ -141,7 +145,7 @@ def curves_of(figures: Mapping[str, float]) -> dict[str, float]:
     found = {}
     for name, value in figures.items():
         if name.endswith("_padding"):
-            found[f"padding/{name.removesuffix('_padding')}_share"] = value
+            found[f"usage/{name}"] = value
         else:
             found[f"speed/{name}"] = value
     return found
@@ -150,4 +154,4 @@ def curves_of(figures: Mapping[str, float]) -> dict[str, float]:
 def memory() -> dict[str, int]:
     """Bytes that the process has now, and the most that was in use on the GPU where there is one."""
     on_device = device_peak()
-    return {"process": process_size(), **({} if on_device is None else {"device_peak": on_device})}
+    return {"process": process_size(), **({} if on_device is None else {"device": on_device})}

@@ -69,11 +69,11 @@ class TensorBoardEvents(keras.callbacks.Callback):
         self._last_pictures: tuple[int, Mapping[str, Draw]] = (state.step, {})
         self._answers: dict[str, str] = {}
         self._vectors_at: float | None = None
+        self._is_laid_out = False
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         about = self.about
         self.results.begin(about.name, about.values)
-        self.results.file.raw(0, layout())
         if self.state.step == 0:
             if self.probe.changes is not None:
                 self.train.scalars(0, {"update/weights": self.probe.changes.length})
@@ -100,9 +100,11 @@ class TensorBoardEvents(keras.callbacks.Callback):
             if state.best_step == step:
                 self.results.figures(step, outcome.figures)
             if outcome.samples and self.allowance.has_room():
-                self.dev.text(step, "samples", samples_table(outcome.samples, self._answers))
+                self.dev.text(step, "answers", samples_table(outcome.samples, self._answers))
                 self._answers = {one.source: one.output for one in outcome.samples}
             self._histograms()
+            if "update/ratio" in self.train.tags:  # what an update tells is there, and a validation's figures
+                self._lay_out()
         self._last_pictures = step, outcome.pictures
         self._pictures.draw(step, outcome.pictures)
         self._vectors()
@@ -110,6 +112,13 @@ class TensorBoardEvents(keras.callbacks.Callback):
         for file in (self.train, self.dev):
             file.flush()
         self.probe.on_validation(record, outcome)
+
+    def _lay_out(self) -> None:
+        """Says which curves belong together, once all are there."""
+        if not self._is_laid_out:
+            self._is_laid_out = True
+            self.results.file.raw(self.state.step, layout(self.train.tags | self.dev.tags))
+            self.results.file.flush()
 
     def _histograms(self) -> None:
         changes = self.probe.changes
@@ -142,6 +151,7 @@ class TensorBoardEvents(keras.callbacks.Callback):
             if self.state.seconds >= WORTH_DRAWING:
                 self._pictures.draw_rest(*self._last_pictures)
             self._write_vectors()
+        self._lay_out()
         for file in (self.train, self.dev, self.results.file):
             file.close()
 

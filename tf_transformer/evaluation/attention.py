@@ -43,7 +43,7 @@ class AttentionPictures:
         """
         numbered = enumerate(examples[:SENTENCES], start=1)
         return {
-            f"{kind}_attention/sentence_{number}": partial(self._draw, kind, example)
+            f"views/{kind}_attention_{number}": partial(self._draw, kind, example)
             for number, example in numbered
             for kind in self.kinds
         }

@@ -123,14 +123,15 @@ class ClassificationEvaluator(Evaluator):
         examples = found.columns[self.examples]
         of_attention = self.attention([(one,) for one in examples[:2]]) if self.attention is not None else {}
         return {
-            "confusion": lambda: _confusion_figure(scores),
-            "calibration": lambda: _calibration_figure(scores),
+            "views/confusion": lambda: _confusion_figure(scores),
+            "views/calibration": lambda: _calibration_figure(scores),
             **of_attention,
         }
 
     def of_training(self, batches: Sequence[Any]) -> dict[str, float]:
         """See `Evaluator`."""
-        return self._teacher_forced.of_training(batches) if self._teacher_forced is not None else {}
+        found = self._teacher_forced(batches) if self._teacher_forced is not None else {}
+        return {name: value for name, value in found.items() if name == "accuracy"}
 
     def _log_probabilities(
         self, found: EvaluationSet, advance: Advance | None

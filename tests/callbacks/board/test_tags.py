@@ -18,7 +18,7 @@ def test_the_readme_lists_every_tag_with_its_unit() -> None:
 def test_a_tag_is_described_by_the_first_that_fits() -> None:
     assert tag_of("quality/bleu").unit == "0 to 100"
     assert tag_of("quality/news_bleu").name == "quality/SET_FIGURE"
-    assert tag_of("gradient_norm/encoder").name == "gradient_norm/PART"
+    assert tag_of("update_gradient/encoder").name == "update_gradient/PART"
     assert tag_of("loss") is None and described("loss") == ""
     assert described("speed/target_tokens_per_second") == "real tokens, examples or vectors (a second)"
     assert described("recipe") == "the resolved recipe"

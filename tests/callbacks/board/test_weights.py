@@ -33,9 +33,11 @@ def test_samples_are_of_weights_and_of_their_last_change() -> None:
     changes.watch()
     variables[1].assign([4.5])
     found = changes.samples()
-    assert list(found["changes/encoder"]) == [0.0, 0.0, 0.5] and list(found["changes/head"]) == [0.0, 0.0]
+    assert list(found["weights_changes/encoder"]) == [0.0, 0.0, 0.5] and list(
+        found["weights_changes/head"]
+    ) == [0.0, 0.0]
     changes.forget()
-    assert "changes/head" not in changes.samples() and changes.ratios() == {}
+    assert "weights_changes/head" not in changes.samples() and changes.ratios() == {}
 
 
 def test_large_parts_give_no_more_than_a_sample() -> None:

@@ -79,8 +79,8 @@ def about_run(
         report=report,
         lengths=encoded.lengths,
         pictures={
-            "schedule": lambda: _schedule(rate, last),
-            **({"data/lengths": lambda: _lengths(encoded)} if encoded.lengths else {}),
+            "views/schedule": lambda: _schedule(rate, last),
+            **({"views/lengths": lambda: _lengths(encoded)} if encoded.lengths else {}),
             **_positions(model),
         },
         embeddings=embeddings,
@@ -113,7 +113,7 @@ def _positions(model: Any) -> dict[str, Callable[[], Any]]:
             alike = [one for one in found.values() if one.kind == layer.kind != "learned"]
             if ops.shape(vectors) not in [ops.shape(one.encodings(1)) for one in alike]:
                 found["source" if owner is not model else name.removesuffix("_positions")] = layer
-    return {f"positions/{name}": _drawn(layer) for name, layer in found.items()}
+    return {f"views/positions_{name}": _drawn(layer) for name, layer in found.items()}
 
 
 def _drawn(layer: PositionalEncoding) -> Callable[[], Any]:

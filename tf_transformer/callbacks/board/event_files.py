@@ -29,6 +29,9 @@ class EventFile:
         folder: The folder; its name is what the run is called.
         allowance: Told how many bytes are written.
 
+    Attributes:
+        tags: Those that were written.
+
     Raises:
         OSError: From all methods, when the disk takes no more.
     """
@@ -36,7 +39,7 @@ class EventFile:
     def __init__(self, folder: Path, allowance: Allowance) -> None:
         self.folder = folder
         self.allowance = allowance
-        self._seen: set[str] = set()
+        self.tags: set[str] = set()
         with errors_of_disks(folder):
             self._writer = tf.summary.create_file_writer(str(folder))
 
@@ -88,8 +91,8 @@ class EventFile:
     def _add(self, summary: Any, tag: str, value: Any, plugin: Any) -> None:
         """Adds a value; the first one of a tag says what the tag is."""
         one = summary.value.add(tag=tag, tensor=tf.make_tensor_proto(value))
-        if tag not in self._seen:
-            self._seen.add(tag)
+        if tag not in self.tags:
+            self.tags.add(tag)
             about = plugin.create_summary_metadata(display_name=None, description=described(tag))
             one.metadata.ParseFromString(about.SerializeToString())
 

@@ -65,7 +65,9 @@ class WeightChanges:
             weights = _sampled([self.variables[place] for place in places])
             found[f"weights/{name}"] = weights
             if self._before is not None:
-                found[f"changes/{name}"] = weights - _sampled([self._before[place] for place in places])
+                found[f"weights_changes/{name}"] = weights - _sampled(
+                    [self._before[place] for place in places]
+                )
         return found
 
     def _places(self) -> list[tuple[str, list[int]]]:
