@@ -202,7 +202,7 @@ def test_a_validation_writes_figures_and_samples(training: Any, tmp_path: Path) 
     train, dev, results = (read(tmp_path / name) for name in RUNS)
     assert [table.split("\n")[2] for table in texts(dev, "answers")] == [
         "| a\\|b | x y | z z | 7.2 |",
-        "| a\\|b | x y | z w | 7.2 | z ~~z~~ **w** |",
+        "| a\\|b | x y | z w | 7.2 | z *(z)* **w** |",
     ]
     assert points(dev, "quality/other_bleu") == {7: 4.0} and points(dev, "quality/bleu") == {7: 3.0, 9: 2.0}
     assert points(train, "update/gradient_norm") == {7: 0.5, 9: 0.5}

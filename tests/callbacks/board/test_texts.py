@@ -11,11 +11,11 @@ from tf_transformer.evaluation import Sample
     ("before", "now", "shown"),
     [
         ("the cat sat", "the cat sat", "the cat sat"),
-        ("the cat sat", "the dog sat down", "the ~~cat~~ **dog** sat **down**"),
+        ("the cat sat", "the dog sat down", "the *(cat)* **dog** sat **down**"),
         ("", "new words", "**new words**"),
-        ("gone now", "", "~~gone now~~"),
-        ("我爱你", "我也爱他", "我 **也** 爱 ~~你~~ **他**"),
-        ("a *b*", "a `c`", "a ~~\\*b\\*~~ **\\`c\\`**"),
+        ("gone now", "", "*(gone now)*"),
+        ("我爱你", "我也爱他", "我 **也** 爱 *(你)* **他**"),
+        ("a *b*", "a `c`", "a *(\\*b\\*)* **\\`c\\`**"),
     ],
 )
 def test_a_difference_word_by_word(before: str, now: str, shown: str) -> None:

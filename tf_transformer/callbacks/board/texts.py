@@ -50,7 +50,7 @@ def _change(before: str | None, now: str) -> str:
 
 
 def word_difference(before: str, now: str) -> str:
-    """How one text became another, word by word, in Markdown: ~~gone~~ and **new**.
+    """How one text became another, word by word, in Markdown: *(gone)* and **new**.
 
     A text without spaces, of Chinese say, is compared character by character.
 
@@ -66,7 +66,7 @@ def word_difference(before: str, now: str) -> str:
         if kind == "equal":
             parts.append(plain(come))
             continue
-        parts += [f"~~{plain(gone)}~~"] if gone.strip() else []
+        parts += [f"*({plain(gone)})*"] if gone.strip() else []
         parts += [f"**{plain(come)}**"] if come.strip() else []
     return " ".join(parts)
 
