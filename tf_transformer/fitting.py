@@ -213,7 +213,7 @@ class Fitting:
         assemble, augment = self.task.side.assemble, self.problem.augment
         dataset = training_dataset(self.encoded, self.plan, assemble, self._place(), augment=augment)
         training, limits = self.recipe.training, self.limits
-        events = TensorBoardEvents(self.state, self.folder.tensorboard, self._about())
+        events = TensorBoardEvents(self.state, self.folder.tensorboard, self._about(), self._event)
         events.probe.clock = clock = InputClock()
         symptoms = Symptoms(self.state, events.probe, self._event)
         self.terminal.limits, self.terminal.batches_in_epoch = limits, self.plan.num_batches(0)

@@ -275,3 +275,24 @@ def test_charts_without_a_curve_are_left_out(training: Any, tmp_path: Path) -> N
     assert charts["train against dev"] == ["loss", "accuracy"]
     assert charts["is it healthy"] == ["learning rate"]
     assert charts["how fast"][-2:] == ["padding", "memory"]
+
+
+def test_a_picture_that_cannot_be_drawn_ends_nothing(training: Any, tmp_path: Path) -> None:
+    def broken() -> Figure:
+        raise ValueError("too\nlong")
+
+    told: list[tuple[str, str]] = []
+    board = Board(
+        training,
+        tmp_path,
+        report=lambda kind, line: told.append((kind, line)),
+        share=1.0,
+        state={"seconds": 600.0, "step": 5},
+    )
+    board.events.allowance.seconds = 0.0
+    for step in (5, 6):
+        board.state.step = step
+        board.events.on_validation({}, Outcome({}, pictures={"views/confusion": broken, "views/a": square}))
+    board.events.on_train_end()
+    assert told == [("picture", "views/confusion cannot be drawn: too long")]
+    assert pictures(tmp_path / "dev") == {"views/a": [5, 6]}

@@ -66,3 +66,15 @@ def test_long_sentences_are_cut(drawn: list[Any]) -> None:
     look = lambda text: (text, {"target": ["t"] * 9, "source": ["s"] * 90})  # noqa: E731
     AttentionPictures(Model(), look, {"cross": ("target", "source")})([("a",)])["views/cross_attention_1"]()
     assert drawn[0][0].shape == (2, 9, LONGEST) and len(drawn[0][1]) == LONGEST
+
+
+def test_more_than_a_model_can_take_is_left_out(drawn: list[Any]) -> None:
+    side = Preprocessor.train(["a b c"], ["a b c"], tokenizer="words")
+    model = Transformer(side.source_vocabulary_size, **SIZES, positions="learned", max_length=4)
+    pair_attention(model, side, False)([("a b c a b c", "c b a c b a")])["views/cross_attention_1"]()
+    assert drawn[0][1:3] == (["a", "b", "c", "a"], ["c", "b", "a", side.source_tokens[3]])
+    texts = ClassificationPreprocessor.train(["a b", "b"], ["x", "y"], tokenizer="words")
+    embedding = TextEmbedding(texts.vocabulary_size, 8, positions="learned", max_length=3)
+    classifier = Classifier(2, embedding, Encoder(num_layers=1, num_heads=2, intermediate_dim=9))
+    text_attention(classifier, texts)([("b a b a",)])["views/encoder_attention_1"]()
+    assert drawn[1][1] == [texts.tokens[2], "b", "a"]

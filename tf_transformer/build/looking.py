@@ -7,6 +7,9 @@ import tensorflow as tf
 from tf_transformer.evaluation.attention import AttentionPictures
 from tf_transformer.text import ClassificationPreprocessor, LanguagePreprocessor, Preprocessor
 
+MOST = 512
+"""Positions of an example that a model is given for a picture, which shows fewer."""
+
 
 def pair_attention(model: Any, side: Preprocessor, with_self: bool) -> AttentionPictures:
     """Pictures of pairs; a row is named after the token that its position predicts.
@@ -18,7 +21,9 @@ def pair_attention(model: Any, side: Preprocessor, with_self: bool) -> Attention
     """
 
     def look(source: str, target: str) -> Any:
-        inputs, labels = side.assemble(side.encode_source([source]), side.encode_target([target]))
+        most = _most(model)
+        ids = side.encode_source([source])[:, :most], side.encode_target([target])[:, : most - 1]
+        inputs, labels = side.assemble(*ids)
         sources, targets = side.source_tokens, side.target_tokenizer.tokens
         return inputs, {
             "source": [sources[place] for place in inputs["source_ids"].numpy()[0]],
@@ -38,7 +43,7 @@ def prompt_attention(model: Any, side: LanguagePreprocessor) -> AttentionPicture
     """
 
     def look(prompt: str) -> Any:
-        inputs, labels = side.assemble(side.encode_text([prompt]))
+        inputs, labels = side.assemble(side.encode_text([prompt])[:, : _most(model)])
         return inputs, {"target": [side.tokenizer.tokens[place] for place in labels.numpy()[0]]}
 
     return AttentionPictures(model, look, {"decoder": ("target", "target")})
@@ -53,7 +58,13 @@ def text_attention(model: Any, side: ClassificationPreprocessor) -> AttentionPic
     """
 
     def look(text: str) -> Any:
-        inputs, _ = side.assemble(side.encode_text([text]), tf.constant([0]))  # the label has no part in them
+        ids = side.encode_text([text])[:, : _most(model.embedding)]
+        inputs, _ = side.assemble(ids, tf.constant([0]))  # the label has no part in them
         return inputs, {"text": [side.tokens[place] for place in inputs["source_ids"].numpy()[0]]}
 
     return AttentionPictures(model, look, {"encoder": ("text", "text")})
+
+
+def _most(places: Any) -> int:
+    """Positions that a model, or its embedding, can take of an example for a picture."""
+    return min(places.max_length or MOST, MOST)

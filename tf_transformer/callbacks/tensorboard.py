@@ -4,7 +4,7 @@ Three runs lie under ``tensorboard/``: ``train`` and ``dev``, whose curves of th
 ``results`` with the figures that runs are compared by. `board.tags` lists what is written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class TensorBoardEvents(keras.callbacks.Callback):
         state: Read for the step and the time.
         folder: ``tensorboard/`` of the run.
         about: What belongs to the whole run.
+        report: Told of what cannot be shown: its kind and one line.
         share: Of the time of the training that may be taken.
 
     Attributes:
@@ -53,6 +54,7 @@ class TensorBoardEvents(keras.callbacks.Callback):
         state: TrainingState,
         folder: Path,
         about: About | None = None,
+        report: Callable[[str, str], None] | None = None,
         *,
         every: int = 20,
         share: float = SHARE,
@@ -65,7 +67,7 @@ class TensorBoardEvents(keras.callbacks.Callback):
         self.probe = Probe(state, self.allowance, every=every)
         self.train, self.dev = (EventFile(folder / name, self.allowance) for name in ("train", "dev"))
         self.results = Results(folder, self.allowance)
-        self._pictures = Pictures(self.dev, self.about.pictures)
+        self._pictures = Pictures(self.dev, self.about.pictures, report)
         self._last_pictures: tuple[int, Mapping[str, Draw]] = (state.step, {})
         self._answers: dict[str, str] = {}
         self._vectors_at: float | None = None

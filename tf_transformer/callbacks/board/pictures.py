@@ -23,11 +23,16 @@ class Pictures:
     Args:
         file: Where they go.
         once: Those of the whole run, by tag, each drawn once.
+        report: Told of one that cannot be drawn, which no training ends for: its kind and one line.
     """
 
-    def __init__(self, file: EventFile, once: Mapping[str, Draw]) -> None:
+    def __init__(
+        self, file: EventFile, once: Mapping[str, Draw], report: Callable[[str, str], None] | None = None
+    ) -> None:
         self.file = file
         self.once = dict(once)
+        self.report = report or (lambda kind, line: None)
+        self._failed: set[str] = set()
         self._drawn: dict[str, int] = {}
         self._seconds, self._size = SECONDS, float(SIZE)
 
@@ -64,9 +69,16 @@ class Pictures:
                 self._draw(tag, 0 if tag in self.once else step, draw)
 
     def _draw(self, tag: str, step: int, draw: Draw) -> None:
+        if tag in self._failed:
+            return
         begin = time.perf_counter()
         with self.file.allowance.spending():
-            png = to_png(draw())
+            try:
+                png = to_png(draw())
+            except Exception as error:  # whatever it is: the training is worth more than the picture
+                self._failed.add(tag)
+                self.report("picture", f"{tag} cannot be drawn: {' '.join(str(error).split())[:200]}")
+                return
             self.file.image(step, tag, png)
         # The first one also imports what draws: half of what it seemed to take is enough to go by.
         self._seconds = 0.5 * (self._seconds + time.perf_counter() - begin)
