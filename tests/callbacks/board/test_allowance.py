@@ -11,15 +11,15 @@ def test_time_for_curves_is_there_at_once_and_for_pictures_when_it_has_come_toge
     elapsed = [0.0]
     allowance = Allowance(lambda: elapsed[0])
     assert allowance.has_room() and not allowance.has_room_for(0.5, 0)
-    elapsed[0] = 24.0  # of which 2 % are 0.48
+    elapsed[0] = 33.0  # of which 1.5 % are 0.495
     assert not allowance.has_room_for(0.5, 0)
-    elapsed[0] = 26.0
+    elapsed[0] = 34.0
     assert allowance.has_room_for(0.5, 0)
     allowance.seconds = 0.1
     assert not allowance.has_room_for(0.5, 0)
-    allowance.seconds = 2.51  # 2 s at once and 0.52
+    allowance.seconds = 1.5  # 1 s at once and 0.51
     assert allowance.has_room()
-    allowance.seconds = 2.53
+    allowance.seconds = 1.52
     assert not allowance.has_room()
 
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-SHARE = 0.02
+SHARE = 0.015
 """Of the time of a training, for everything that is drawn and written while it goes on."""
-SECONDS_AT_ONCE = 2.0
+SECONDS_AT_ONCE = 1.0
 """Spent on points of curves before the share counts: they are cheap, and a short run shows them all."""
 BYTES_AN_HOUR = 15e6
 BYTES_AT_ONCE = 4e6
