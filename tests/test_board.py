@@ -123,9 +123,9 @@ def test_each_tab_shows_something(board: Board, page: Any, tab: str) -> None:
     # Lines as elements of the page, which need no WebGL.
     page.goto(f"{board.address}?forceSVG=true#{tab}")
     try:
-        page.locator(SEEN[tab]).first.wait_for(state="attached", timeout=60_000)
+        page.locator(SEEN[tab]).first.wait_for(state="attached", timeout=180_000)
         if (words := SAID[board.task].get(tab)) is not None:
-            page.get_by_text(words).first.wait_for(timeout=60_000)
+            page.get_by_text(words).first.wait_for(timeout=180_000)
         page.wait_for_timeout(1500)
     finally:
         page.screenshot(path=str(board.folder / f"{tab}.png"))
