@@ -17,7 +17,7 @@ PACKAGE = ROOT / "tf_transformer"
 # A file imports from lower floors and from its own unit (a module or folder of the package); on the floors of
 # SOCIABLE also from its neighbours, without a circle.
 FLOORS = [
-    {"errors", "arguments", "presets", "recipe", "files", "processes", "run_folder", "manifest"},
+    {"errors", "arguments", "presets", "recipe", "files", "processes", "run_folder", "manifest", "cluster"},
     {"ops"},
     {
         "layers",
@@ -33,9 +33,10 @@ FLOORS = [
         "moving_average",
         "precision",
         "memory",
+        "replicas",
         "results",
     },
-    {"models", "data", "warm_start"},
+    {"models", "data", "warm_start", "devices"},
     {"tasks"},
     {"evaluation", "training_step", "export", "serving"},
     {"build", "callbacks"},
@@ -44,7 +45,17 @@ FLOORS = [
 ]
 SOCIABLE = {0, 7, 8}
 FLOOR_OF = {unit: number for number, units in enumerate(FLOORS) for unit in units}
-LIGHT = {"errors", "arguments", "presets", "recipe", "files", "processes", "run_folder", "manifest"}
+LIGHT = {
+    "errors",
+    "arguments",
+    "presets",
+    "recipe",
+    "files",
+    "processes",
+    "run_folder",
+    "manifest",
+    "cluster",
+}
 CORE = {"ops", "layers", "models", "losses", "metrics", "schedules"}
 ALLOWED_OUTSIDE = {unit: {"pydantic", "pydantic_core", "yaml"} for unit in LIGHT} | {
     unit: {"keras", "numpy"} for unit in CORE

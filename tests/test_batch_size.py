@@ -17,7 +17,7 @@ from tf_transformer.build import problem_of
 from tf_transformer.build.translation import TranslationProblem
 from tf_transformer.callbacks.advance import Advance
 from tf_transformer.data.batching import Batch
-from tf_transformer.errors import RunError
+from tf_transformer.errors import RecipeError, RunError
 from tf_transformer.memory import ProcessMemory
 from tf_transformer.recipe import load_recipe
 from tf_transformer.run_folder import RunFolder
@@ -156,6 +156,29 @@ SMALL = (
     "training.checkpoint_every=2",
     "decoding.beam=1",
 )
+
+
+def test_a_run_finds_the_pieces_that_fit(
+    reversal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(batch_size, "device_memory", lambda: ProcessMemory((4 * 2**30, "a test leaves")))
+    words = ("training.micro_batch_tokens=auto", "training.batch_tokens=500", "training.steps=2")
+    assert trainings.start(reversal, tmp_path / "run", *SMALL, *words, quiet=False) == 0
+    training = RunFolder(tmp_path / "run").recipe().training
+    # With room for all of it: the most expensive batch, five digits and the end in each of its rows.
+    assert training.batch_tokens == 500 and 500 <= training.micro_batch_tokens <= 600
+    told = (
+        f"micro_batch_tokens {training.micro_batch_tokens:,}: all that a device has of an update; the largest"
+    )
+    assert told in capsys.readouterr().err
+
+
+def test_only_one_size_can_be_found(reversal: Path) -> None:
+    words = ["training.batch_tokens=auto", "training.micro_batch_tokens=auto"]
+    with pytest.raises(
+        RecipeError, match=r"micro_batch_tokens: must be a number where training\.batch_tokens"
+    ):
+        load_recipe(reversal, words)
 
 
 class Died(Exception):

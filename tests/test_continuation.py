@@ -52,6 +52,13 @@ VARIANTS["every option"] = (
     "training.ema=0.9",
     "training.average_by=best",
 )
+VARIANTS["in pieces"] = ("training.precision=mixed_float16", "training.micro_batch_tokens=300")
+VARIANTS["two devices"] = (
+    "training.precision=float32",
+    "training.devices=cpu:2",
+    "training.micro_batch_tokens=700",
+    "training.ema=0.9",
+)
 """Ways to train that must survive kills, as overrides; another way joins the twenty kills by a line here."""
 
 

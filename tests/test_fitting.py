@@ -12,6 +12,7 @@ from tf_transformer.build.optimization import build_optimizer, build_schedule
 from tf_transformer.callbacks.checkpointing import split_variables
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import CheckpointStore, step_name
+from tf_transformer.devices import open_devices
 from tf_transformer.errors import RunError
 from tf_transformer.fitting import Fitting
 from tf_transformer.layers.dropout import Dropout
@@ -60,6 +61,7 @@ def begun(folder: Path, recipe_file: Path, schedule: str, precision: str) -> Fit
         "store": CheckpointStore(folder / "checkpoints"),
     }
     parts |= {"state": TrainingState(), "model": model, "rate": rate}
+    parts |= {"devices": open_devices("auto")}
     parts |= {"terminal": SimpleNamespace(say=lambda line: None), "task": SimpleNamespace(side=None)}
     return Fitting(**parts)
 

@@ -218,6 +218,83 @@ def test_the_rate_counts_updates_not_batches() -> None:
     assert float(optimizer.learning_rate) == pytest.approx(0.2)
 
 
+def test_two_pieces_of_unequal_size_are_one_batch() -> None:
+    # One token and nine: a mean of the two means would give the single token half of the weight.
+    data = batch([[4, 0, 0, 0, 0, 0, 0, 0, 0], [2, 3, 3, 1, 2, 2, 3, 3, 2]])
+    models = [training(keras.optimizers.SGD(1.0), micro_batch=size) for size in (None, 9, 18)]
+    losses = [float(tf.function(model.train_step)(data)["loss"]) for model in models]
+    # softmax - target: a fifth everywhere, less the tenth that each label has of the ten.
+    by_hand = -np.array([2, 2 - 1, 2 - 4, 2 - 4, 2 - 1]) / 10
+    for model, loss in zip(models, losses, strict=True):
+        assert loss == pytest.approx(math.log(5), rel=1e-6)
+        np.testing.assert_allclose(model.model.logits.numpy(), by_hand, atol=1e-6)
+        sums = model.interval()
+        assert (sums["target_tokens"], sums["target_positions"], sums["updates"]) == (10, 18, 1)
+
+
+def test_the_rate_counts_updates_not_pieces() -> None:
+    optimizer = keras.optimizers.SGD(WarmupInverseSqrt(peak=0.3, warmup_steps=3))
+    model = training(optimizer, micro_batch=1)
+    step = tf.function(model.train_step)
+    for _ in range(2):
+        step(batch([[2], [2], [2], [2]]))  # four pieces
+    assert int(optimizer.iterations) == 2
+    assert float(optimizer.learning_rate) == pytest.approx(0.3)  # of the third update, no later one
+
+
+@pytest.mark.parametrize(
+    ("size", "pieces"),
+    [(1, 11), (5, 11), (6, 6), (12, 3), (32, 2), (33, 1), (99, 1)],
+)
+def test_a_piece_has_no_more_padded_positions_and_one_example_at_least(size: int, pieces: int) -> None:
+    seen: list[int] = []
+
+    class Counting(Toy):
+        def training_loss(self, inputs: Any, labels: Any, *args: Any, **options: Any) -> tf.Tensor:
+            tf.numpy_function(lambda ids: seen.append(len(ids)), [labels], [])
+            return super().training_loss(inputs, labels, *args, **options)
+
+    model = training(keras.optimizers.SGD(1.0), Counting(), micro_batch=size)
+    tf.function(model.train_step)(batch([[2, 3]] * 11))  # sources are three long, the longer side
+    assert len(seen) == pieces and sum(seen) == 11 and min(seen) > 0
+    assert max(seen) * 3 <= max(size, 3) and max(seen) - min(seen) <= 1
+
+
+@pytest.mark.parametrize("loss_scale", [False, True], ids=["float32", "mixed_float16"])
+@pytest.mark.parametrize("tied", ["all", "none"])
+def test_pieces_of_a_transformer_are_one_batch(tied: str, loss_scale: bool) -> None:
+    from tf_transformer.models import Transformer
+
+    labels = tf.constant([[5, 7, 11, 3], [3, 0, 0, 0], [6, 6, 3, 0], [5, 5, 5, 3], [7, 3, 0, 0]], tf.int32)
+    inputs = {"source_ids": labels[:, ::-1], "target_ids": tf.constant([[2, 5, 7, 11]] * 5, tf.int32)}
+    sizes = {"num_layers": 1, "hidden_dim": 8, "intermediate_dim": 16, "num_heads": 2, "dropout": 0.0}
+    found = []
+    for micro in (None, 8):
+        model = Transformer(vocabulary_size=13, seed=3, tie_embeddings=tied, **sizes)
+        # Clipped: a norm of rows that occur several times is that of their sum.
+        optimizer: Any = keras.optimizers.SGD(1.0, global_clipnorm=1.0)
+        if loss_scale:
+            optimizer = keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=1024.0)
+        trained = training(optimizer, model, label_smoothing=0.1, micro_batch=micro)
+        before = [weight.numpy() for weight in model.trainable_variables]
+        tf.function(trained.train_step)((inputs, labels))
+        after = [weight.numpy() for weight in model.trainable_variables]
+        found.append([one - other for one, other in zip(before, after, strict=True)])
+        assert int(trained.optimizer.iterations) == 1
+    norm = math.sqrt(sum(float((one**2).sum()) for one in found[0]))
+    assert norm == pytest.approx(1.0, rel=1e-4)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss_scale", [False, True], ids=["float32", "mixed_float16"])
+def test_one_bad_piece_is_a_bad_update(loss_scale: bool) -> None:
+    optimizer = scaled(initial_scale=1024.0) if loss_scale else keras.optimizers.Adam(**ADAM)
+    model = training(optimizer, NegativeInfinity(), micro_batch=3)
+    assert int(tf.function(model.train_step)(batch([[2, 3], [4, 2], [2, 2]]))["taken"]) == 0
+    assert model.interval()["skipped"] == 1.0 and not model.model.logits.numpy().any()
+
+
 def test_half_precision_finds_its_scale_and_learns() -> None:
     from tf_transformer.models import Transformer
 

@@ -59,7 +59,7 @@ def updates_in(notes: Path) -> dict[int, list[Pair]]:
         if latest.get(step) != row["start"]:
             latest[step], pairs[step] = row["start"], []
         pairs[step] += [(tuple(source), tuple(label)) for source, label in row["pairs"]]
-    return pairs
+    return {step: sorted(found) for step, found in pairs.items()}  # devices take notes in any order
 
 
 def epochs_in(updates: dict[int, list[Pair]], size: int) -> Iterator[Counter[Pair]]:

@@ -11,6 +11,7 @@ from tf_transformer.build import problem_of
 from tf_transformer.build.run import mended_index
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, Index
+from tf_transformer.devices import Devices
 from tf_transformer.errors import RunError
 from tf_transformer.precision import choose_precision
 from tf_transformer.recipe import Change, Changes, Recipe, compare_recipes
@@ -94,8 +95,8 @@ def begin(
     if note is not None:
         events.append(("broken index", note))
     old = folder.recipe()
-    if recipe.training.budget == "auto" and recipe.task == old.task:
-        recipe = recipe.replaced("training", **{recipe.training.BUDGET: old.training.budget})
+    if recipe.task == old.task:
+        recipe = _with_found_sizes(recipe, old)
     changes = _weighed(folder, old, recipe, reset)
     events += [("recipe changed", str(change)) for change in changes.logged]
     if (why := _other_measure(old, recipe, changes)) is not None:
@@ -110,6 +111,45 @@ def begin(
     if recipe.training.precision == "auto":
         recipe = recipe.replaced("training", precision=old.training.precision)
     return Beginning(folder, store, recipe, checkpoint, side, events, index if note else None)
+
+
+def _with_found_sizes(recipe: Recipe, old: Recipe) -> Recipe:
+    """The recipe with what its run has found where it says ``auto``."""
+    for key in _sizes(recipe):
+        found = getattr(old.training, key)
+        if getattr(recipe.training, key) == "auto" and found is not None:
+            recipe = recipe.replaced("training", **{key: found})
+    return recipe
+
+
+def _sizes(recipe: Recipe) -> list[str]:
+    """The keys that say how large an update is, and how much of it is taken at once."""
+    training = recipe.training
+    return [key for key in (training.BUDGET, f"micro_{training.BUDGET}") if hasattr(training, key)]
+
+
+def follow(
+    folder: RunFolder,
+    recipe: Recipe,
+    store: CheckpointStore,
+    devices: Devices,
+    say: Callable[[str], None],
+    reset: Collection[Reset] = (),
+) -> Beginning:
+    """As ``begin``, on several hosts: the chief begins, and the others take what it has chosen.
+
+    Args:
+        folder: The run, which only the chief has.
+        recipe: As given now.
+        store: The run's checkpoints.
+        devices: Of all hosts.
+        say: Prints a line for the person who waits.
+        reset: What is not continued.
+    """
+    found = begin(folder, recipe, store, say, reset) if devices.is_chief else None
+    names = ("precision", *_sizes(recipe))
+    chosen = devices.from_chief(found and {name: getattr(found.recipe.training, name) for name in names})
+    return found or Beginning(folder, store, recipe.replaced("training", **chosen))
 
 
 def _weighed(folder: RunFolder, old: Recipe, new: Recipe, reset: Collection[Reset]) -> Changes:

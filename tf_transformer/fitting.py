@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from tf_transformer.beginning import Reset
@@ -31,10 +32,12 @@ from tf_transformer.callbacks.terminal import Terminal
 from tf_transformer.callbacks.validation import Listener, Validation
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, step_name
 from tf_transformer.data.encoding import EncodedCorpus
-from tf_transformer.data.pipeline import Plan, Position, training_dataset
+from tf_transformer.data.pipeline import Plan, Position, Shares, training_dataset
 from tf_transformer.data.training_sample import training_sample
+from tf_transformer.devices import LOST, Devices
 from tf_transformer.errors import RunError
 from tf_transformer.evaluation import EvaluationSet, Evaluator, Outcome, over_sets
+from tf_transformer.replicas import draw_apart
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks.task import Task
 from tf_transformer.training_step import AdjustableRate, TrainingModel
@@ -62,6 +65,7 @@ class Fitting:
         dev: Dev sets.
         encoded: The training data as tensors.
         plan: Its batches.
+        devices: What it runs on; only on the chief of several hosts are there files of the run.
         report: What a person was told of the data.
     """
 
@@ -77,6 +81,7 @@ class Fitting:
     dev: Sequence[EvaluationSet]
     encoded: EncodedCorpus
     plan: Plan
+    devices: Devices
     report: Sequence[str] = ()
 
     @property
@@ -119,9 +124,21 @@ class Fitting:
                 raise RunError(f"{where}: has no {path}, which continuing needs: another optimizer wrote it")
         self.state.restore(checkpoint.state)
         self.folder.truncate_metrics(self.state.step)
-        factor = float(self.model.rate_factor)
+        factor = float(self.model.rate_factor.numpy())
         times = f", the learning rate times {factor:g}" if factor != 1.0 else ""
         self.terminal.say(f"continuing at update {self.state.step:,}{times} ({where})")
+
+    def begin(self) -> None:
+        """Makes all devices of all hosts equal, but for the dropouts that they will draw."""
+        state, count = self.state, self.devices.count
+        state.restore(self.devices.from_chief(state.to_json()))
+        self.devices.copy_from_chief([*self.model.model.weights, *training_variables(self.model).values()])
+        if self.model.average is not None:
+            self.devices.copy_from_chief(self.model.average.weights)
+        if state.step and state.devices != count:
+            self._event("other devices", f"{count} in place of {state.devices}, at update {state.step:,}")
+        state.devices = count
+        draw_apart(self.model.model)
 
     def reset(self, names: Collection[Reset]) -> None:
         """Begins some things anew while the weights go on."""
@@ -165,6 +182,10 @@ class Fitting:
                 ) from None
             except tf.errors.ResourceExhaustedError as error:
                 raise self._too_large(error) from None
+            except LOST as error:
+                if self.devices.num_hosts == 1:
+                    raise
+                raise self.devices.lost(error) from None
 
     def _whole(self) -> str:
         """What is left to continue from; read and verified, since the index may be what was not written."""
@@ -177,9 +198,12 @@ class Fitting:
     def _too_large(self, error: tf.errors.ResourceExhaustedError) -> RunError:
         """The error that names the batch which did not fit, and what to lower."""
         batch = self.problem.describe_batch(self.plan.epoch(self.state.epoch)[self.state.batch])
+        training = self.recipe.training
         return RunError(
             f"out of memory after update {self.state.step:,}, at a batch of {batch}: lower "
-            f"{self.problem.smaller_updates()}; TensorFlow says: {_first_line(error)}"
+            f"{self.problem.smaller_updates()}, or have it taken in pieces with "
+            f"training.micro_{training.BUDGET} (now {training.micro_budget or 'null'}); TensorFlow says: "
+            f"{_first_line(error)}"
         )
 
     def _fall_back(self, error: DivergenceError) -> None:
@@ -188,13 +212,15 @@ class Fitting:
         if best is None or restored >= rules.restores:
             why = "no checkpoint was validated yet" if best is None else f"{restored} restores did not help"
             raise RunError(f"stopped, {why}: {error}")
-        factor = float(self.model.rate_factor) * rules.rate_factor
-        self.restore(self.store.read(step_name(best)))
-        self.model.rate_factor.assign(factor)
-        self.state.restored = restored + 1
-        self.store.drop_after(best)
-        weights, training = split_variables(self.model)
-        self.store.write(step_name(best), weights, training, self.state.to_json())
+        factor = float(self.model.rate_factor.numpy()) * rules.rate_factor
+        if self.devices.is_chief:
+            self.restore(self.store.read(step_name(best)))
+            self.model.rate_factor.assign(factor)
+            self.state.restored = restored + 1
+            self.store.drop_after(best)
+            weights, training = split_variables(self.model)
+            self.store.write(step_name(best), weights, training, self.state.to_json())
+        self.begin()
         self._event("restored", f"update {best:,}, its learning rate times {factor:g}")
 
     def _place(self) -> Position:
@@ -211,33 +237,30 @@ class Fitting:
 
     def _fit(self, interruption: Interruption) -> None:
         assemble, augment = self.task.side.assemble, self.problem.augment
-        dataset = training_dataset(self.encoded, self.plan, assemble, self._place(), augment=augment)
-        training, limits = self.recipe.training, self.limits
-        events = TensorBoardEvents(self.state, self.folder.tensorboard, self._about(), self._event)
-        events.probe.clock = clock = InputClock()
-        symptoms = Symptoms(self.state, events.probe, self._event)
-        self.terminal.limits, self.terminal.batches_in_epoch = limits, self.plan.num_batches(0)
-        callbacks = [
+        place, devices, limits, batches_in = self._place(), self.devices, self.limits, self.plan.num_batches
+        # The batches of one device leave one pipeline, which can be watched.
+        clock = InputClock() if devices.count == 1 else None
+
+        def batches(shares: Shares) -> tf.data.Dataset:
+            made = training_dataset(self.encoded, self.plan, assemble, place, augment=augment, shares=shares)
+            return made if clock is None else clock.watch(made)
+
+        self.terminal.limits, self.terminal.batches_in_epoch = limits, batches_in(0)
+        alone, is_chief = devices.num_hosts == 1, devices.is_chief
+        callbacks: list[keras.callbacks.Callback] = [
             self._health(),
-            Advance(self.state, self.plan.num_batches, limits, interruption),
-            *self._profiling(),
-            events.probe,
-            symptoms,
-            self._validation(symptoms, events),
-            *self._plateau(),
-            Checkpointing(
-                self.state,
-                self.store,
-                training.checkpoint_every,
-                training.checkpoint_minutes,
-                training.keep,
-                self._ranked if training.average_by == "best" else list,
-            ),
-            events,
-            self.terminal,
+            Advance(self.state, batches_in, limits, interruption, alone=alone, is_chief=is_chief),
         ]
+        if is_chief:
+            events = TensorBoardEvents(self.state, self.folder.tensorboard, self._about(), self._event)
+            events.probe.clock = clock
+            symptoms = Symptoms(self.state, events.probe, self._event)
+            callbacks += [*self._profiling(), events.probe, symptoms, self._validation(symptoms, events)]
+            callbacks += [*self._plateau(), self._checkpointing(), events, self.terminal]
+        else:
+            callbacks += [self._validation(), *self._plateau()]
         # One call of `fit`, without end: the callbacks stop it. Keras' epochs have no part in it.
-        self.model.fit(clock.watch(dataset), epochs=1, verbose=0, shuffle=False, callbacks=callbacks)
+        self.model.fit(devices.feed(batches), epochs=1, verbose=0, shuffle=False, callbacks=callbacks)
 
     def _about(self) -> About:
         model, side = self.model.model, self.task.side
@@ -257,6 +280,17 @@ class Fitting:
         """What traces some updates, where the recipe asks for it."""
         updates = self.recipe.training.profile
         return [Profiling(self.state, self.folder.tensorboard / "train", *updates)] if updates else []
+
+    def _checkpointing(self) -> Checkpointing:
+        training = self.recipe.training
+        return Checkpointing(
+            self.state,
+            self.store,
+            training.checkpoint_every,
+            training.checkpoint_minutes,
+            training.keep,
+            self._ranked if training.average_by == "best" else list,
+        )
 
     def _plateau(self) -> list[Plateau]:
         """What changes the rate by validations, where the recipe asks for it."""
@@ -288,9 +322,15 @@ class Fitting:
 
     def _validation(self, *listeners: Listener) -> Validation:
         training, task, answering = self.recipe.training, self.task, self.model.answering
+        is_chief = self.devices.is_chief
         sample = cache(lambda: [training_sample(self.encoded, self.plan, task.side.assemble)])
 
         def validate() -> Outcome:
+            found = evaluate() if is_chief else None
+            figures = self.devices.from_chief(found and found.figures)
+            return found or Outcome(figures)
+
+        def evaluate() -> Outcome:
             if task.model is not answering:
                 for mine, theirs in zip(task.model.weights, answering.weights, strict=True):
                     mine.assign(theirs)
@@ -309,13 +349,14 @@ class Fitting:
             self.problem.measure,
             rate=lambda step: float(self.rate(step - 1)),
             patience=training.early_stopping.patience if training.early_stopping else None,
-            of_training=lambda: self.evaluator.of_training(sample()),
-            listeners=(Records(self.folder), self.terminal, *listeners),
+            of_training=(lambda: self.evaluator.of_training(sample())) if is_chief else dict,
+            listeners=(Records(self.folder), self.terminal, *listeners) if is_chief else (),
         )
 
     def _event(self, kind: str, line: str) -> None:
         """Keeps an event in the run and tells it to the person who waits."""
-        self.folder.log_event(kind, line)
+        if self.devices.is_chief:
+            self.folder.log_event(kind, line)
         self.terminal.say(f"{kind}: {line}")
 
 

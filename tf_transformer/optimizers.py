@@ -11,7 +11,17 @@ import tensorflow as tf
 
 
 class _OneOperation:
-    """Overrides `update_step`; the formula is that of Keras (Kingma and Ba, 2014, end of section 2)."""
+    """Overrides `update_step`; the formula is that of Keras (Kingma and Ba, 2014, end of section 2).
+
+    Attributes:
+        gradients_are_sums: Whether `apply` gets gradients that were summed over all replicas already. Keras
+            sums them only behind its clipping, which then goes by the norm of a part.
+    """
+
+    gradients_are_sums = False
+
+    def _all_reduce_sum_gradients(self: Any, pairs: Any) -> Any:
+        return list(pairs) if self.gradients_are_sums else super()._all_reduce_sum_gradients(pairs)  # type: ignore[misc]
 
     def update_step(self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Updates a variable and its two slots in place."""

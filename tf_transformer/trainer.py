@@ -1,13 +1,16 @@
 """Training: from a recipe and a folder to a run, begun or continued, and scored when it ends."""
 
 import gc
-from collections.abc import Collection, Sequence
+import os
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from tf_transformer.batch_size import find_batch_tokens
-from tf_transformer.beginning import Reset, begin
+from tf_transformer import __version__
+from tf_transformer.batch_size import BatchSizeChoice, find_batch_tokens, find_micro_batch
+from tf_transformer.beginning import Beginning, Reset, follow
 from tf_transformer.build import Problem, problem_of
 from tf_transformer.build.optimization import build_schedule, build_training_model
 from tf_transformer.build.problem import Examples
@@ -16,7 +19,9 @@ from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.terminal import Terminal
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore
 from tf_transformer.closing import Closing
+from tf_transformer.cluster import WAIT_SECONDS, Cluster, find_cluster, meet
 from tf_transformer.data.encoding import EncodedCorpus
+from tf_transformer.devices import LOST, Devices, num_gpus, open_devices
 from tf_transformer.errors import RunError
 from tf_transformer.fitting import Fitting
 from tf_transformer.recipe import Recipe, recipe_digest
@@ -32,8 +37,13 @@ def train(
     fresh: bool = False,
     reset: Collection[Reset] = (),
     quiet: bool = False,
+    wait: float = WAIT_SECONDS,
 ) -> int:
     """Trains a recipe in a run folder, from where it stands, until one of its limits is reached.
+
+    Where the environment names several hosts (see `tf_transformer.cluster`), each of them makes this call at
+    the same time, and the first one, the chief, has the run folder. Then, and for several devices of one
+    CPU, TensorFlow must not have been used before.
 
     Args:
         recipe: A checked recipe with records of its files.
@@ -42,20 +52,24 @@ def train(
         reset: What is begun anew while the weights go on: the optimizer's means, the schedule, or the order
             of the data (which also takes changed files as new data).
         quiet: Nothing on stderr but errors.
+        wait: Seconds that hosts wait for each other at the start.
 
     Returns:
         The exit code: 0 when training is complete, 128 plus the signal's number when it was interrupted
         (saved, to be continued by the same call).
 
     Raises:
-        ProjectError: When recipe, data or folder do not allow it; nothing of the run is lost then.
+        ProjectError: When recipe, data or folder do not allow it, or a host is missing; nothing of the run is
+            lost then.
     """
-    folder = RunFolder(path)
+    folder, cluster = RunFolder(path), find_cluster(os.environ)
     try:
+        if cluster is not None and not cluster.is_chief:
+            return _together(folder, recipe, frozenset(reset), True, cluster, wait)
         if fresh:
             folder.move_aside()
         with folder.lock():
-            return _Training(folder, recipe, frozenset(reset), quiet).run()
+            return _together(folder, recipe, frozenset(reset), quiet, cluster, wait)
     except OSError as error:
         raise RunError(
             f"{error.filename or path}: {error.strerror or error}; the same command continues once that is "
@@ -63,49 +77,90 @@ def train(
         ) from None
 
 
+def _together(
+    folder: RunFolder,
+    recipe: Recipe,
+    reset: frozenset[Reset],
+    quiet: bool,
+    cluster: Cluster | None,
+    wait: float,
+) -> int:
+    """Trains on all devices of all hosts, which this process meets first."""
+    problem = problem_of(recipe)
+    terminal = Terminal(TrainingState(), problem.HEADINGS, measure=problem.measure.name, quiet=quiet)
+    if cluster is not None:
+        greeting = {
+            "recipe or data": recipe_digest(recipe),
+            "version": __version__,
+            "--reset": sorted(reset),
+            "number of GPUs": num_gpus(),
+        }
+        meet(cluster, greeting, terminal.say, wait)
+    devices = open_devices(recipe.training.devices, cluster)
+    try:
+        code = _Training(folder, recipe, reset, terminal, devices).run()
+        return int(devices.from_chief(code))  # nobody leaves before the chief is done
+    except LOST as error:
+        if cluster is None:
+            raise
+        raise devices.lost(error) from None
+
+
 class _Training:
     """One call of ``train``: what it reads and builds, in order."""
 
-    def __init__(self, folder: RunFolder, recipe: Recipe, reset: frozenset[Reset], quiet: bool) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        recipe: Recipe,
+        reset: frozenset[Reset],
+        terminal: Terminal,
+        devices: Devices,
+    ) -> None:
         self.folder = folder
         self.reset = reset
-        self.state = TrainingState()
+        self.terminal = terminal
+        self.state = terminal.state
+        self.devices = devices
         self.store = CheckpointStore(folder.checkpoints)
-        problem = problem_of(recipe)
-        self.terminal = Terminal(self.state, problem.HEADINGS, measure=problem.measure.name, quiet=quiet)
-        self.beginning = begin(folder, recipe, self.store, self.terminal.say, reset)
+        self.beginning: Beginning = follow(folder, recipe, self.store, devices, terminal.say, reset)
         self.problem: Problem[Any] = problem_of(self.beginning.recipe)
 
     def run(self) -> int:
         """Prepares, trains, and scores."""
         checkpoint = self.beginning.checkpoint
-        if checkpoint is not None and self._is_scored(checkpoint):
-            self.beginning.write()
+        is_scored = checkpoint is not None and self._is_scored(checkpoint)
+        if self.devices.from_chief(is_scored):
+            if self.devices.is_chief:
+                self.beginning.write()
             self.terminal.say(f"{self.folder.path}: is complete, its figures are in results.json")
             return EXIT_DONE
         examples = self.problem.read()
-        side = self.beginning.side or self.problem.make_side(examples)
+        side = self._side(examples)
         encoded = self.problem.encode(examples, side)
         report = list(self.problem.report(examples, encoded))
         for line in report:
             self.terminal.say(line)
-        if self.problem.recipe.training.budget == "auto":
-            self._find_batch_size(examples, side, encoded)
+        self._find_sizes(examples, side, encoded)
         fitting = self._fitting(examples, side, encoded, report)
         # Whatever can be refused is refused: the folder changes now, and not before.
-        if checkpoint is None:
-            self.beginning.write()
-            side.save(self.folder.tokenizer)
-        else:
-            fitting.restore(checkpoint)
-            self.beginning.write()
-            fitting.reset(self.reset)
+        if self.devices.is_chief:
+            if checkpoint is None:
+                self.beginning.write()
+                side.save(self.folder.tokenizer)
+            else:
+                fitting.restore(checkpoint)
+                self.beginning.write()
+                fitting.reset(self.reset)
+        fitting.begin()
         if not fitting.is_complete():
             with Interruption() as interruption:
                 fitting.run(interruption)
             if self.state.ended is None:
                 self.terminal.say(f"interrupted at update {self.state.step:,}; the same command continues")
                 return 128 + (interruption.signal or 0)
+        if not self.devices.is_chief:
+            return EXIT_DONE
         tests = self.problem.test_sets(examples, side)
         closing = Closing(
             self.folder, self.problem, self.store, fitting.task, fitting.evaluator, self.terminal.say
@@ -125,13 +180,50 @@ class _Training:
             and results.get("recipe_sha256") == recipe_digest(self.problem.recipe)
         )
 
-    def _find_batch_size(self, examples: Examples, side: Any, encoded: EncodedCorpus) -> None:
-        """Finds the batch size with a model that is thrown away; the run keeps it."""
+    def _side(self, examples: Examples) -> Any:
+        """The text or image side: the run's own, or a new one; the chief's on all hosts."""
+        side = self.beginning.side
+        if side is None and self.devices.is_chief:
+            side = self.problem.make_side(examples)
+        if self.devices.num_hosts == 1:
+            return side
+        with TemporaryDirectory() as name:
+            folder = Path(name, "side")
+            content = {}
+            if side is not None:
+                side.save(folder)
+                files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+                content = {str(path.relative_to(folder)): path.read_bytes().hex() for path in files}
+            for path, text in self.devices.from_chief(content).items():
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_bytes(bytes.fromhex(text))
+            return side or self.problem.load_side(folder)
+
+    def _find_sizes(self, examples: Examples, side: Any, encoded: EncodedCorpus) -> None:
+        """Finds the sizes that the recipe leaves open; the run keeps them."""
+        training = self.problem.recipe.training
+        searches = {training.BUDGET: find_batch_tokens, f"micro_{training.BUDGET}": find_micro_batch}
+        for key, find in searches.items():
+            if getattr(training, key, None) != "auto":
+                continue
+            if self.devices.num_hosts > 1:
+                raise RunError(
+                    f"training.{key}: auto is found by one host alone, and here are "
+                    f"{self.devices.num_hosts}: write a number"
+                )
+            self._keep_size(key, self._found(find, examples, side, encoded))
+
+    def _found(
+        self, find: Callable[..., BatchSizeChoice], examples: Examples, side: Any, encoded: EncodedCorpus
+    ) -> BatchSizeChoice:
+        """Finds a size with a model that is thrown away."""
         trained, _ = self._training_model(side)
-        choice = find_batch_tokens(self.problem, trained, encoded, examples.weights, side)
+        choice = find(self.problem, trained, encoded, examples.weights, side, self.devices)
         del trained
         gc.collect()  # before the model that is trained takes its place
-        key = self.problem.recipe.training.BUDGET
+        return choice
+
+    def _keep_size(self, key: str, choice: BatchSizeChoice) -> None:
         self.terminal.say(f"{key} {choice.tokens:,}: {choice.reason}")
         recipe = self.problem.recipe.replaced("training", **{key: choice.tokens})
         self.problem, self.beginning = problem_of(recipe), replace(self.beginning, recipe=recipe)
@@ -143,6 +235,10 @@ class _Training:
             side: Says how large the vocabularies are.
             batches: Updates of an epoch, which schedules may need; None for trials, at a rate of 0.
         """
+        with self.devices.scope():
+            return self._made_model(side, batches)
+
+    def _made_model(self, side: Any, batches: int | None) -> tuple[Any, Any]:
         recipe, training = self.problem.recipe, self.problem.recipe.training
         model = self.problem.model(side, training.precision)
         if self.beginning.checkpoint is None and batches:
@@ -160,7 +256,10 @@ class _Training:
         model = trained.model
         # Decoding and validation are in float32 and of averaged weights, whatever training is in and of.
         same = training.precision == "float32" and training.ema is None
-        task = problem.task(model if same else problem.model(side, "float32"), side)
+        with self.devices.scope():
+            task = problem.task(model if same else problem.model(side, "float32"), side)
+        if on := self.devices.describe():
+            self.terminal.say(f"on {on}")
         self.terminal.say(f"{model.count_params():,} parameters · {problem.describe(encoded, plan)}")
         return Fitting(
             folder=self.folder,
@@ -175,5 +274,6 @@ class _Training:
             dev=problem.dev_sets(examples, side),
             encoded=encoded,
             plan=plan,
+            devices=self.devices,
             report=report,
         )

@@ -14,6 +14,8 @@ from tf_transformer.data.pipeline import (
     BatchPlan,
     Position,
     RowPlan,
+    Shares,
+    WindowPlan,
     batch_of,
     columns_in,
     evaluation_batches,
@@ -73,6 +75,66 @@ def test_any_position_continues_exactly() -> None:
     for start, skipped in (((0, 3), 3), (Position(1, 1), size + 1), ((0, size), size)):
         rest = training_dataset(encoded, plan, _assemble, start).take(23 - skipped)
         assert [source.numpy().tolist() for source, _ in rest] == whole[skipped:]
+
+
+@pytest.mark.parametrize("count", [2, 5, 40])
+def test_shares_are_the_batch_also_where_there_are_fewer_rows_than_shares(count: int) -> None:
+    encoded = _corpus()
+    plan = _plan(encoded)
+    size = plan.num_batches(0)
+    batches = [batch for epoch in range(2) for batch in plan.epoch(epoch)][3:]
+    here = (Shares(count, 0, count // 2), Shares(count, count // 2, count - count // 2))
+    parts = [iter(training_dataset(encoded, plan, _assemble, (0, 3), shares=shares)) for shares in here]
+    for batch in batches[: size + 2]:
+        found = [next(part) for shares, part in zip(here, parts, strict=True) for _ in shares.numbers]
+        rows = [(source[:, 0].numpy() - 10).tolist() for source, _ in found]
+        assert [len(part) for part in rows] == [len(batch.rows[number::count]) for number in range(count)]
+        assert sorted(row for part in rows for row in part) == sorted(batch.rows.tolist())
+        assert {source.shape[1] for source, _ in found} == {batch.lengths["source"]}
+
+
+def test_shares_of_windows_are_windows() -> None:
+    encoded = _corpus()
+    text = EncodedCorpus(
+        {"text": encoded.columns["source"]},
+        {"text": encoded.lengths["source"]},
+        encoded.corpora,
+        encoded.lines,
+        encoded.reports,
+    )
+    plan = WindowPlan(text.lengths["text"], 3, 12, seed=5)
+
+    def assemble(text_ids: tf.RaggedTensor, text_length: Any) -> tf.Tensor:
+        return _padded(text_ids, text_length)
+
+    whole = iter(training_dataset(text, plan, assemble))
+    shared = iter(training_dataset(text, plan, assemble, shares=Shares(2, 0, 2)))
+    for _ in range(plan.num_batches(0)):
+        parts = next(shared), next(shared)
+        rows = sorted(row for part in parts for row in part.numpy().tolist())
+        assert rows == sorted(next(whole).numpy().tolist())
+
+
+def test_each_share_has_draws_of_its_own() -> None:
+    encoded = _corpus()
+    plan = _plan(encoded)
+
+    def draw(batch: Any, epoch: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
+        return tf.stack([epoch, number])
+
+    size = plan.num_batches(0)
+    start = (0, size - 1)
+    alone = training_dataset(encoded, plan, _assemble, start, augment=draw)
+    assert [pair.numpy().tolist() for pair in alone.take(3)] == [[0, size - 1], [1, 0], [1, 1]]
+    shares = Shares(3, 1, 2)  # the last two of three
+    second = training_dataset(encoded, plan, _assemble, start, augment=draw, shares=shares)
+    first = 3 * (size - 1)
+    assert [pair.numpy().tolist() for pair in second.take(4)] == [
+        [0, first + 1],
+        [0, first + 2],
+        [1, 1],
+        [1, 2],
+    ]
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)

@@ -102,6 +102,8 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "training.epochs": ("free", [], "training.epochs=3"),
     "training.minutes": ("free", [], "training.minutes=3"),
     "training.batch_tokens": ("logged", [], "training.batch_tokens=99"),
+    "training.micro_batch_tokens": ("logged", [], "training.micro_batch_tokens=99"),
+    "training.devices": ("free", [], "training.devices=cpu:2"),
     "training.precision": ("refused", ["training.precision=float32"], "training.precision=mixed_float16"),
     "training.seed": ("refused", [], "training.seed=2"),
     "training.optimizer.name": ("refused", [], "training.optimizer.name=adamw"),

@@ -30,7 +30,14 @@ def build_training_model(
         schedule: The learning rate; None for trials, at a rate of 0.
     """
     training = problem.recipe.training
-    trained = TrainingModel(model, training.label_smoothing, ema=training.ema, **problem.loss_options)
+    micro = training.micro_budget
+    trained = TrainingModel(
+        model,
+        training.label_smoothing,
+        ema=training.ema,
+        micro_batch=None if micro == "auto" else micro,
+        **problem.loss_options,
+    )
     rate = 0.0 if schedule is None else trained.adjustable(schedule)
     trained.compile(optimizer=build_optimizer(training.optimizer, rate, training.precision))
     trained.optimizer.build(model.trainable_variables)

@@ -4,13 +4,16 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
 import keras
 
 from tf_transformer.callbacks.state import TrainingState
+
+_STOP, _TIME = 1, 2**32
+"""What a host wishes: to stop for now, or, the chief alone, to end because the time is up."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,9 @@ class Advance(keras.callbacks.Callback):
         batches_in: Number of batches in the plan of an epoch.
         limits: When training is complete.
         interruption: Asked after each batch.
+        alone: Whether no other host has to be asked. Where several train, each learns with an update what
+            any of them wished before it, and all of them stop after the same one.
+        is_chief: Whether this host's clock is the one that counts.
     """
 
     def __init__(
@@ -85,13 +91,19 @@ class Advance(keras.callbacks.Callback):
         batches_in: Callable[[int], int],
         limits: Limits,
         interruption: Interruption,
+        *,
+        alone: bool = True,
+        is_chief: bool = True,
     ) -> None:
         super().__init__()
+        self.alone = alone
+        self.is_chief = is_chief
         self.state = state
         self.batches_in = batches_in
         self.limits = limits
         self.interruption = interruption
         self._tick = 0.0
+        self._wished = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._tick = time.monotonic()
@@ -115,5 +127,25 @@ class Advance(keras.callbacks.Callback):
         state.interval_seconds += now - self._tick
         self._tick = now
         state.ended = self.limits.reached(state, self.batches_in(state.epoch))
-        if state.ended or self.interruption.signal is not None:
+        if not self.alone and logs is not None:
+            self._agree(int(logs["wish"]))
+        if state.ended or (self.alone and self.interruption.signal is not None):
             self.model.stop_training = True
+
+    def _agree(self, wishes: int) -> None:
+        """Does what all hosts do, by the wishes that they had before this update; has wishes for the next."""
+        state, own = self.state, 0
+        if state.ended == "minutes":
+            own += _TIME * self.is_chief
+            without = replace(self.limits, minutes=None)
+            state.ended = without.reached(state, self.batches_in(state.epoch))
+        if self.interruption.signal is not None:
+            own += _STOP
+        if wishes >= _TIME and state.ended is None:
+            state.ended = "minutes"
+        if wishes % _TIME:
+            self.interruption.signal = self.interruption.signal or signal.SIGTERM
+            self.model.stop_training = True
+        if own != self._wished:
+            self.model.wish.assign(own)
+            self._wished = own

@@ -56,7 +56,7 @@ class Plateau(keras.callbacks.Callback):
             return
         had_best = self._has_best
         self._seen, self._has_best = self.state.validated, self.state.best is not None
-        now = float(self.model.rate_factor)
+        now = float(self.model.rate_factor.numpy())
         wanted, why = self._wanted(now, had_best)
         wanted = float(np.float32(wanted))  # as the variable will have it
         if wanted != now:

@@ -102,7 +102,7 @@ class Probe(keras.callbacks.Callback):
             **norms,
             **(self._ratios() if self.changes is not None else {}),
             **curves_of(interval_figures(counted, self.model.counted, seconds)),
-            "speed/input_wait": 1000 * self._waited / updates,
+            **({} if self.clock is None else {"speed/input_wait": 1000 * self._waited / updates}),
             "speed/step": 1000 * (seconds - self._waited) / updates,
             **self._work(counted, seconds),
             **{f"usage/{name}_memory": size / GIB for name, size in memory().items()},

@@ -25,6 +25,7 @@ class TrainingState:
         updates_above: Updates in a row that it has been far above that.
         restored: Times that the best checkpoint was taken up again after a divergence.
         plan: Digest of the batch plan that ``batch`` counts in.
+        devices: Devices that the last updates were spread over.
         validated: Step of the last validation.
         ended: Why training is complete (``"steps"``, ``"epochs"``, ``"minutes"``, ``"early stopping"``);
             None while it is not.
@@ -45,6 +46,7 @@ class TrainingState:
     updates_above: int = 0
     restored: int = 0
     plan: str | None = None
+    devices: int = 1
     validated: int = 0
     ended: str | None = None
 

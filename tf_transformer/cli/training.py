@@ -1,5 +1,6 @@
 """The verbs that make weights: ``train`` and ``average``."""
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,11 +12,13 @@ import typer
 
 from tf_transformer.cli.options import Debug, Overrides, Quiet, RecipeFile, RunFolder, bounded
 from tf_transformer.cli.quiet_import import quiet_import
+from tf_transformer.cluster import WAIT_SECONDS, is_chief
 from tf_transformer.errors import RecipeError, RunError, counted, printable
 
 if TYPE_CHECKING:
     from tf_transformer.run_folder import RunFolder as Folder
 
+MOST_SECONDS = 10**6
 MOST_KEPT = 1000
 """What ``training.keep`` allows."""
 
@@ -54,13 +57,22 @@ def train(
     record: Annotated[
         bool, typer.Option("--record", help="Copy the final figures to results/ beside the recipe.")
     ] = False,
+    wait: Annotated[
+        int,
+        typer.Option(
+            callback=bounded(1, MOST_SECONDS),
+            metavar="SECONDS",
+            help="How long hosts wait for each other, where the environment names several.",
+        ),
+    ] = int(WAIT_SECONDS),
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
     """Train a recipe; the same command continues.
 
     It continues exactly where it stopped, at whatever moment that was. When training ends, the best
-    checkpoint is scored on data.test. Ctrl-C saves and stops.
+    checkpoint is scored on data.test. Ctrl-C saves and stops. On several hosts the same command runs on
+    each; TF_CONFIG, TF_TRANSFORMER_HOSTS or SLURM says who they are, and the first one has the run folder.
 
     \b
     Example: tf-transformer train training/quickstart/recipe.yaml training.seed=2 model.dropout=0.2
@@ -85,8 +97,10 @@ def train(
     found = with_files(found, recipe.parent)
     with quiet_import():
         from tf_transformer import trainer
-    code = trainer.train(found, folder, fresh=fresh, reset=[name.value for name in reset or ()], quiet=quiet)
-    if record and code == 0:
+    code = trainer.train(
+        found, folder, fresh=fresh, reset=[name.value for name in reset or ()], quiet=quiet, wait=wait
+    )
+    if record and code == 0 and is_chief(os.environ):
         print(record_results(folder, recipe, own_seed))
     return code
 

@@ -1,7 +1,7 @@
 """From tensors in memory to batches for a model: whole batches are gathered and padded, never single rows."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from tf_transformer.data.sampled_plan import Ids, SampledPlan
 from tf_transformer.data.shapes import IntArray
 from tf_transformer.data.streamed_plan import StreamedPlan
 from tf_transformer.data.windows import WindowBatch, WindowPlan, slices_of
+from tf_transformer.replicas import Shares
 
 __all__ = [
     "Batch",
@@ -27,6 +28,7 @@ __all__ = [
     "Position",
     "RowPlan",
     "SampledPlan",
+    "Shares",
     "StreamedPlan",
     "WindowPlan",
     "encode",
@@ -43,6 +45,8 @@ _SPANS = ("starts", "sizes")
 """What a batch of windows says beside its rows."""
 _AHEAD = 8
 """Batches that are made ready while the model works."""
+WHOLE = Shares()
+"""Batches as they are: one part, which is made here."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ def training_dataset(
     start: Position | tuple[int, int] = (0, 0),
     *,
     augment: Augment | None = None,
+    shares: Shares = WHOLE,
 ) -> tf.data.Dataset:
     """Batches without end, in the order of a plan.
 
@@ -106,9 +111,12 @@ def training_dataset(
         start: Epoch and batch to begin with; a late one is no slower than the first.
         augment: Called in a graph with what `assemble` returned and the numbers of epoch and batch, int64
             scalars, which whatever it draws must depend on alone; returns what the model gets instead.
+            Shares of a batch count as batches, so that each has draws of its own.
+        shares: Which parts of each batch there are; all have the batch's lengths, and one may have no row.
 
     Returns:
-        An infinite dataset of what `assemble` returns, one element a batch, in the order of the plan exactly.
+        An infinite dataset of what `assemble` returns, one element a batch, in the order of the plan exactly;
+        one a share, where there are several.
 
     Raises:
         ValueError: The plan is for other columns or another number of rows.
@@ -126,11 +134,12 @@ def training_dataset(
         pools = tf.data.Dataset.from_generator(
             lambda: plan.pools_from(pool), output_signature=tf.TensorSpec([], tf.int64)
         )
-        return _dataset(encoded, pools, plan.batches_of, Position(pool, batch), assemble, plan.ids_of)
+        where = Position(pool, batch)
+        return _dataset(encoded, pools, plan.batches_of, where, assemble, plan.ids_of, shares=shares)
     epochs = tf.data.Dataset.counter(first.epoch, 1)
     sampled = plan.ids if isinstance(plan, SampledPlan) else None
     spans = _SPANS if isinstance(plan, WindowPlan) else ()
-    return _dataset(encoded, epochs, plan.epoch, first, assemble, sampled, augment, spans)
+    return _dataset(encoded, epochs, plan.epoch, first, assemble, sampled, augment, spans, shares)
 
 
 def columns_in(epoch: int, encoded: EncodedCorpus, plan: Plan) -> dict[str, Column]:
@@ -237,6 +246,7 @@ def _dataset(
     sampled: Callable[[int], Mapping[str, Ids]] | None = None,
     augment: Augment | None = None,
     spans: Sequence[str] = (),
+    shares: Shares = WHOLE,
 ) -> tf.data.Dataset:
     """Gather, pad and prefetch in a graph; Python is asked once an epoch which rows go together."""
     names = tuple(encoded.lengths)
@@ -245,7 +255,7 @@ def _dataset(
 
     def numbers(epoch: IntArray) -> list[np.ndarray[Any, Any]]:
         ids = [array for name in names for array in sampled(int(epoch))[name]] if sampled else []
-        planned = batches(int(epoch))
+        planned = [share for batch in batches(int(epoch)) for share in _shares_of(batch, shares, spans)]
         ends = np.cumsum([0] + [len(batch.rows) for batch in planned])
         lengths = [[batch.lengths[name] for name in names] for batch in planned]
         rows, *places = (
@@ -264,12 +274,13 @@ def _dataset(
         places, known = known[: len(spans)], known[len(spans) :]
         lengths = tf.ensure_shape(lengths, [None, len(names)])
         columns = {**encoded.columns, **(_ragged(names, known) if sampled else {})}
-        first = tf.where(epoch == start.epoch, tf.constant(start.batch, tf.int64), 0)
+        first = tf.where(epoch == start.epoch, tf.constant(start.batch * shares.here, tf.int64), 0)
 
         def gather(place: tf.Tensor) -> tuple[dict[str, Column], tf.Tensor, tf.Tensor]:
             chosen = [tensor[ends[place] : ends[place + 1]] for tensor in (rows, *places)]
             gathered = {_argument(name, names): _taken(columns[name], *chosen) for name in columns}
-            return gathered, lengths[place], tf.stack([epoch, place])
+            number = place // shares.here * shares.count + shares.first + place % shares.here
+            return gathered, lengths[place], tf.stack([epoch, number])
 
         return tf.data.Dataset.range(first, tf.shape(lengths, tf.int64)[0]).map(gather)
 
@@ -282,6 +293,15 @@ def _dataset(
     dataset = epochs.map(planned).prefetch(1).flat_map(one_epoch)
     dataset = dataset.map(pad, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     return dataset.prefetch(_AHEAD)
+
+
+def _shares_of(batch: Batch, shares: Shares, spans: Sequence[str]) -> list[Batch]:
+    """The parts of a batch that are made here: every so manieth row, which evens out their lengths."""
+    names = ("rows", *spans)
+    return [
+        replace(batch, **{name: getattr(batch, name)[number :: shares.count] for name in names})
+        for number in shares.numbers
+    ]
 
 
 def _taken(column: Column, rows: Any, *spans: Any) -> Column:

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from tf_transformer.losses import smoothed_cross_entropy
 from tf_transformer.presets import PAD_ID
+from tf_transformer.replicas import OnDevices
 
 Batch = tuple[dict[str, tf.Tensor], tf.Tensor]
 
@@ -61,8 +62,7 @@ class TeacherForced:
         self.model = model
         self.label_smoothing = label_smoothing
         self.ignore_id = ignore_id
-        sums = self._batch_sums
-        self._sums = tf.function(sums, reduce_retracing=True, autograph=False) if compiled else sums
+        self._sums = OnDevices(self._batch_sums, model, compiled=compiled)
 
     def __call__(self, batches: Iterable[Batch]) -> dict[str, float]:
         """Figures over all real tokens of ``batches``: ``loss``, ``perplexity`` and ``accuracy``."""
@@ -79,9 +79,8 @@ class TeacherForced:
             ValueError: When there are none.
         """
         totals = [0.0, 0.0, 0.0, 0.0]
-        for inputs, labels in batches:
-            sums = self._sums(inputs, labels).numpy()
-            totals = [total + float(value) for total, value in zip(totals, sums, strict=True)]
+        for sums in self._sums.map(batches):
+            totals = [total + float(value) for total, value in zip(totals, sums.numpy(), strict=True)]
         tokens, smoothed, plain, hits = totals
         if tokens == 0:
             raise ValueError("The batches to evaluate must hold at least one real token. Received: none")

@@ -18,7 +18,7 @@ from tf_transformer.recipe.label_section import (
     pooling_faults,
 )
 from tf_transformer.recipe.model_section import Model, Rate, Size
-from tf_transformer.recipe.training_section import idle_r_drop
+from tf_transformer.recipe.training_section import MicroBatch, idle_r_drop, micro_batch
 
 Channels = Annotated[tuple[Size, ...], Strict(False)]
 Amount = Annotated[float, Field(ge=0, le=10)]
@@ -123,6 +123,7 @@ class ImageTraining(LabelTraining):
     batch_size: Annotated[Whole, Field(ge=1, le=10**6)] = key(
         64, "Pictures of one update, over all devices.", midway="logged", after="minutes"
     )
+    micro_batch_size: MicroBatch = micro_batch("batch_size", "Pictures")
     augmentation: AugmentationSection = key(
         AugmentationSection(), "How training changes pictures; by default not at all.", midway="logged"
     )

@@ -15,7 +15,7 @@ from tf_transformer.recipe.labelled_entries import DevData, TestData, TrainData
 from tf_transformer.recipe.model_section import Rate, Size, TextModel
 from tf_transformer.recipe.text_recipe import TextRecipe
 from tf_transformer.recipe.text_section import SubwordSampling, Text, sampling_faults
-from tf_transformer.recipe.training_section import BatchSize, idle_r_drop
+from tf_transformer.recipe.training_section import BatchSize, MicroBatch, idle_r_drop, micro_batch
 
 Pieces = Annotated[Whole, Field(ge=3, le=MOST_PIECES)]
 Pooling = Literal["mean", "first", "max", "attention", "marks", "stem"]
@@ -111,6 +111,7 @@ class ClassifyTraining(LabelTraining):
         midway="logged",
         after="minutes",
     )
+    micro_batch_tokens: MicroBatch = micro_batch("batch_tokens", "Padded tokens")
     subword_sampling: SubwordSampling | None = key(
         None,
         "Segment training text anew each epoch (sentencepiece only); null for never.",

@@ -16,7 +16,7 @@ from tf_transformer.recipe.label_section import (
     pooling_faults,
 )
 from tf_transformer.recipe.model_section import Positions, Rate, SequenceModel
-from tf_transformer.recipe.training_section import idle_r_drop
+from tf_transformer.recipe.training_section import MicroBatch, idle_r_drop, micro_batch
 from tf_transformer.recipe.vector_entries import DevData, TestData, TrainData
 
 
@@ -56,6 +56,7 @@ class VectorTraining(LabelTraining):
     batch_size: Annotated[Whole, Field(ge=1, le=10**6)] = key(
         32, "Sequences of one update, over all devices.", midway="logged", after="minutes"
     )
+    micro_batch_size: MicroBatch = micro_batch("batch_size", "Sequences")
 
 
 class ClassifyVectorsRecipe(Recipe):

@@ -15,7 +15,14 @@ from tf_transformer.recipe.model_section import SequenceModel
 from tf_transformer.recipe.running_text_entries import DevTexts, TestTexts, TrainTexts
 from tf_transformer.recipe.text_recipe import TextRecipe
 from tf_transformer.recipe.text_section import Text
-from tf_transformer.recipe.training_section import BatchSize, EarlyStopping, Rate, Training
+from tf_transformer.recipe.training_section import (
+    BatchSize,
+    EarlyStopping,
+    MicroBatch,
+    Rate,
+    Training,
+    micro_batch,
+)
 
 Seed = Annotated[Whole, Field(ge=0, lt=2**31)]
 Window = Annotated[Whole, Field(ge=2, le=MOST_PIECES)]
@@ -73,6 +80,7 @@ class GenerateTraining(Training):
         midway="logged",
         after="minutes",
     )
+    micro_batch_tokens: MicroBatch = micro_batch("batch_tokens", "Padded tokens")
     label_smoothing: Rate = key(0.0, "Probability spread over the wrong pieces.", midway="logged")
     loss_chunk: Annotated[Whole, Field(ge=16, le=10**8)] | None = key(
         None,

@@ -1,5 +1,6 @@
 """The part of the ``training`` section that all tasks share: how long, how fast, and what is kept."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,7 +13,32 @@ from tf_transformer.recipe.schedules import Cosine, Falling, InverseSqrt, Reduce
 from tf_transformer.recipe.yaml_tree import Path
 
 Updates = Annotated[Whole, Field(ge=1, le=MOST_UPDATES)]
+_DEVICES = re.compile(r"auto|(cpu|gpu):[1-9]\d{0,3}")
+
+
+def _devices(value: Any) -> Any:
+    if not isinstance(value, str) or not _DEVICES.fullmatch(value):
+        raise PydanticCustomError("devices", "must be auto, or a kind and a number such as cpu:2 and gpu:4")
+    return value
+
+
+def micro_batch(of: str, what: str) -> Any:
+    """The key that says how much of an update a device takes at once, ``micro_`` before the update's own.
+
+    Args:
+        of: The key that says how large an update is.
+        what: What it is counted in here.
+    """
+    return key(
+        None,
+        f"{what} that a device takes at once; auto: as many as fit; null: all its share.",
+        midway="logged",
+        after=of,
+    )
+
+
 BatchSize = Annotated[Annotated[Whole, Field(ge=1, le=10**8)] | Literal["auto"], OrAuto]
+MicroBatch = Annotated[Annotated[Whole, Field(ge=1, le=10**8)] | Literal["auto"], OrAuto] | None
 Rate = Annotated[float, Field(ge=0, lt=1)]
 MOST_PROFILED = 1000
 """Updates that a trace takes in: each is megabytes."""
@@ -107,6 +133,9 @@ class Training(Section):
     seed: Annotated[Whole, Field(ge=0, lt=2**31)] = key(
         1, "Seed of weights, order of the data, and dropout.", midway="refused"
     )
+    devices: Annotated[str, BeforeValidator(_devices)] = key(
+        "auto", "Of each host: auto (all GPUs, else the CPU), cpu:2 or gpu:4.", midway="free"
+    )
     optimizer: Optimizer = key(Optimizer(), "What turns gradients into updates.", midway="logged")
     schedule: Schedule = key(InverseSqrt(), "The learning rate over the updates.", midway="logged")
     label_smoothing: Rate = key(0.1, "Probability spread over the wrong answers.", midway="logged")
@@ -149,6 +178,12 @@ class Training(Section):
         return found
 
     @property
+    def micro_budget(self) -> int | Literal["auto"] | None:
+        """How much of an update a device takes at once; None for all that it has."""
+        found: int | Literal["auto"] | None = getattr(self, f"micro_{self.BUDGET}", None)
+        return found
+
+    @property
     def best_by(self) -> str:
         """The measure of the first dev set by which a checkpoint is the best."""
         return (self.early_stopping or self.STOPPING()).metric
@@ -162,6 +197,10 @@ def training_faults(training: Training) -> Iterator[Fault]:
     if training.average > training.keep:
         rule = f"must be at most training.keep, which is {training.keep}"
         yield Fault(("training", "average"), rule, training.average, others=(at("training.keep"),))
+    if training.budget == "auto" and training.micro_budget == "auto":
+        rule = f"must be a number where training.{training.BUDGET} is auto: only one of them can be found"
+        place = ("training", f"micro_{training.BUDGET}")
+        yield Fault(place, rule, "auto", others=(("training", training.BUDGET),))
     optimizer, schedule = training.optimizer, training.schedule
     if optimizer.name == "adam" and optimizer.weight_decay:
         rule = "is adamw's, and training.optimizer.name is adam"

@@ -20,7 +20,14 @@ from tf_transformer.recipe.parallel_entries import (
 )
 from tf_transformer.recipe.text_recipe import TextRecipe
 from tf_transformer.recipe.text_section import SubwordSampling, Text, sampling_faults
-from tf_transformer.recipe.training_section import BatchSize, EarlyStopping, Training, idle_r_drop
+from tf_transformer.recipe.training_section import (
+    BatchSize,
+    EarlyStopping,
+    MicroBatch,
+    Training,
+    idle_r_drop,
+    micro_batch,
+)
 from tf_transformer.recipe.translation_decoding import TranslateDecoding
 
 Pieces = Annotated[Whole, Field(ge=2, le=MOST_PIECES)]
@@ -143,6 +150,7 @@ class TranslateTraining(Training):
         midway="logged",
         after="minutes",
     )
+    micro_batch_tokens: MicroBatch = micro_batch("batch_tokens", "Padded tokens of the longer side")
     loss_chunk: Annotated[Whole, Field(ge=16, le=10**8)] | None = key(
         1024,
         "Target positions whose logits are in memory at a time; null for all of an update.",

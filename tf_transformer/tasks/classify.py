@@ -12,6 +12,7 @@ import tensorflow as tf
 from tf_transformer.arguments import list_of_strings, whole_number
 from tf_transformer.models import Classifier
 from tf_transformer.presets import END_ID, PAD_ID
+from tf_transformer.replicas import OnDevices
 from tf_transformer.tasks.batches import batches_by_length
 from tf_transformer.tasks.classification import Answer, answered, answers_of, classification_trial
 from tf_transformer.tasks.classifier_task import ClassifierTask, check_sizes
@@ -54,10 +55,10 @@ class TextClassifier(ClassifierTask):
         check_sizes({"tokens": (model.embedding.vocabulary_size, preprocessor.vocabulary_size)})
         max_length = whole_number("max_length", max_length, 3)  # the start, a piece and the end
         self.max_length = min(max_length, model.embedding.max_length or max_length)
-        self._logits = tf.function(
+        self._logits = OnDevices(
             lambda source_ids: model({"source_ids": source_ids}, training=False),
-            input_signature=[tf.TensorSpec([None, None], tf.int32, name="source_ids")],
-            autograph=False,
+            model,
+            [tf.TensorSpec([None, None], tf.int32, name="source_ids")],
         )
 
     def classify(self, texts: Sequence[str]) -> list[str]:
@@ -96,9 +97,10 @@ class TextClassifier(ClassifierTask):
         text_ids = self._cut(self.preprocessor.encode_text(strings))
         rows = np.flatnonzero(self.preprocessor.answerable(strings, text_ids).numpy())
         lengths = text_ids.row_lengths().numpy()[rows]
-        for places in batches_by_length(lengths, PIECES_AT_ONCE):
-            batch = tf.gather(text_ids, rows[places]).to_tensor(PAD_ID)
-            found[rows[places]] = tf.nn.log_softmax(self._logits(batch)).numpy()
+        batches = batches_by_length(lengths, PIECES_AT_ONCE)
+        padded = ((tf.gather(text_ids, rows[places]).to_tensor(PAD_ID),) for places in batches)
+        for places, logits in zip(batches, self._logits.map(padded), strict=True):
+            found[rows[places]] = tf.nn.log_softmax(logits).numpy()
         return found
 
     def answer(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -10,6 +10,7 @@ from tf_transformer.data.example_preprocessor import ImagePreprocessor
 from tf_transformer.data.images import Image, Pixels, read_image
 from tf_transformer.models import Classifier
 from tf_transformer.ops.rollout import attention_rollout, patch_relevance
+from tf_transformer.replicas import OnDevices
 from tf_transformer.tasks.classification import Answer, answered, answers_of, classification_trial
 from tf_transformer.tasks.classifier_task import ClassifierTask
 from tf_transformer.tasks.task import Trial
@@ -39,9 +40,7 @@ class ImageClassifier(ClassifierTask):
     def __init__(self, model: Classifier, preprocessor: ImagePreprocessor) -> None:
         super().__init__("image_classifier", model, preprocessor)
         spec = tf.TensorSpec([None, *preprocessor.form.shape], tf.uint8, name="images")
-        self._logits = tf.function(
-            lambda images: model({"images": images}, training=False), input_signature=[spec], autograph=False
-        )
+        self._logits = OnDevices(lambda images: model({"images": images}, training=False), model, [spec])
         self._relevance = tf.function(self._followed, input_signature=[spec], autograph=False)
 
     def classify(self, images: Sequence[Image]) -> list[str]:
@@ -79,7 +78,8 @@ class ImageClassifier(ClassifierTask):
         Args:
             pixels: As from ``pixels``, or a list of such.
         """
-        parts = [tf.nn.log_softmax(self._logits(part)).numpy() for part in _parts(np.asarray(pixels))]
+        logits = self._logits.map((tf.constant(part),) for part in _parts(np.asarray(pixels)))
+        parts = [tf.nn.log_softmax(part).numpy() for part in logits]
         return np.concatenate([np.zeros((0, len(self.labels)), np.float32), *parts])
 
     def relevance(self, images: Sequence[Image]) -> np.ndarray[Any, np.dtype[np.float32]]:

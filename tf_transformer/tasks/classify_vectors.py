@@ -15,6 +15,7 @@ from tf_transformer.data.example_preprocessor import VectorPreprocessor
 from tf_transformer.data.vectors import Sequence32, read_sequence, sequence_fault
 from tf_transformer.errors import DataError
 from tf_transformer.models import Classifier
+from tf_transformer.replicas import OnDevices
 from tf_transformer.tasks.batches import batches_by_length
 from tf_transformer.tasks.classification import Answer, answered, answers_of, compare_answers
 from tf_transformer.tasks.classifier_task import ClassifierTask
@@ -48,10 +49,10 @@ class VectorClassifier(ClassifierTask):
 
     def __init__(self, model: Classifier, preprocessor: VectorPreprocessor) -> None:
         super().__init__("vector_classifier", model, preprocessor)
-        self._logits = tf.function(
+        self._logits = OnDevices(
             lambda vectors, lengths: model({"vectors": vectors, "lengths": lengths}, training=False),
-            input_signature=_signature(preprocessor.features),
-            autograph=False,
+            model,
+            _signature(preprocessor.features),
         )
 
     def classify(self, sequences: Sequence[Series]) -> list[str]:
@@ -94,8 +95,10 @@ class VectorClassifier(ClassifierTask):
             sequences: Arrays ``[T, F]``.
         """
         found = np.zeros((len(sequences), len(self.labels)), np.float32)
-        for places, batch in padded_batches([one[: self.preprocessor.max_length] for one in sequences]):
-            found[places] = tf.nn.log_softmax(self._logits(**batch)).numpy()
+        batches = list(padded_batches([one[: self.preprocessor.max_length] for one in sequences]))
+        padded = (tuple(map(tf.constant, (batch["vectors"], batch["lengths"]))) for _, batch in batches)
+        for (places, _), logits in zip(batches, self._logits.map(padded), strict=True):
+            found[places] = tf.nn.log_softmax(logits).numpy()
         return found
 
     def answer(self, vectors: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -4,7 +4,7 @@ Shapes: B prompts, K samples, P pieces of the longest prompt, T of the longest c
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.decoding.window import Windowed
 from tf_transformer.models import LanguageModel
 from tf_transformer.presets import END_ID, MOST_HYPOTHESES, PAD_ID, START_ID, UNKNOWN_ID
+from tf_transformer.replicas import OnDevices
 from tf_transformer.tasks.generation_trial import generation_trial
 from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.piece_rules import banned_ids, seeds_of
@@ -115,9 +116,13 @@ class Generator(TaskModule):
         texts = _strings(prompts)
         ids, rules = self.preprocessor.encode_prompt(texts), self._rules(options)
         answers: list[list[Hypothesis]] = [[]] * len(prompts)
-        for rows in self._batches(ids.row_lengths().numpy(), options.max_length, num_samples):
-            request = self._request(tf.gather(texts, rows), tf.gather(ids, rows), options, options.seed)
-            result = self._graph(rules, num_samples)(request)
+        batches = list(self._batches(ids.row_lengths().numpy(), options.max_length, num_samples))
+        requests = [
+            self._request(tf.gather(texts, rows), tf.gather(ids, rows), options, options.seed)
+            for rows in batches
+        ]
+        results = self._graph(rules, num_samples).map((request,) for request in requests)
+        for rows, request, result in zip(batches, requests, results, strict=True):
             for place, found in zip(rows, self._continuations(request, result), strict=True):
                 answers[place] = found
         return answers
@@ -197,13 +202,8 @@ class Generator(TaskModule):
         taken = tf.minimum(tf.reduce_min(request.prompt_lengths), tf.shape(request.prompts)[1])
         return self._reader.begin(request.prompts, taken, num_samples), taken
 
-    def _traced(self, rules: tuple[Any, ...], num_samples: int) -> Callable[[Request], SearchResult]:
-        graph: Callable[[Request], SearchResult] = tf.function(
-            lambda request: self._sampled(request, rules, num_samples),
-            input_signature=[_REQUEST],
-            autograph=False,  # loops are written as such; converting all that is called takes seconds
-        )
-        return graph
+    def _traced(self, rules: tuple[Any, ...], num_samples: int) -> OnDevices:
+        return OnDevices(lambda request: self._sampled(request, rules, num_samples), self.model, [_REQUEST])
 
     def _traced_steps(self, rules: tuple[Any, ...]) -> tuple[Any, Any, Any]:
         """The first state, the next one, and the result of one, each as a graph."""
