@@ -246,7 +246,9 @@ def test_memory_that_does_not_suffice_says_which_batch_and_what_to_lower(
     rule = (
         r"^out of memory after update 0, at a batch of (8|9|1\d) pairs, padded to [3-6] source and [3-6] "
         r"target pieces: lower training\.batch_tokens \(now 50\) or data\.max_source_length \(256\) and "
-        r"data\.max_target_length \(256\) or set training\.loss_chunk to 1024; TensorFlow says: OOM when all"
+        r"data\.max_target_length \(256\) or set training\.loss_chunk to 1024, "
+        r"or have it taken in pieces with training\.micro_batch_tokens \(now null\); "
+        r"TensorFlow says: OOM when all"
     )
     with pytest.raises(RunError, match=rule):
         start(reversal, tmp_path / "run", "training.batch_tokens=50", "training.loss_chunk=null")

@@ -16,9 +16,8 @@ from tf_transformer.errors import DataError
 from tf_transformer.recipe import RECIPES
 
 VERBS = (
-    *("train", "evaluate", "predict", "average", "export", "serve", "check", "schema", "recipe", "inspect"),
-    "prepare",
-    "runs",
+    *("train", "evaluate", "predict", "score", "average", "export", "serve"),
+    *("check", "schema", "recipe", "inspect", "prepare", "runs"),
 )
 PLOTS = (
     *("curves", "attention", "confusion", "rollout"),
@@ -76,7 +75,7 @@ def test_no_verb_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> No
         (["check", "--loud", "x"], "No such option: --loud"),
         (["predict", "r", "--beam", "0"], "Invalid value for '--beam'"),
         (["predict", "r", "--beam", "2", "--n-best", "3"], "must be at most --beam, which is 2"),
-        (["predict", "r", "--sample"], "No such option: --sample"),
+        (["predict", "r", "--louder"], "No such option: --louder"),
         (["train", "r", "--dry-run"], "No such option: --dry-run"),
         (["train", "r", "--reset", "all"], "'all' is not one of 'optimizer', 'schedule', 'data'"),
         (["evaluate", "r", "--target", "x"], "--source and --target must be given together"),
@@ -158,9 +157,9 @@ def test_a_verb_says_the_exit_code(
     (first, first_options), (second, second_options) = calls
     assert first[0].training.seed == 2 and first[0].files[0].relative == "a.tsv"
     assert first[1] == Path("runs") / f"{tmp_path.name}-seed=2"
-    assert first_options == {"fresh": True, "reset": [], "quiet": True}
+    assert first_options == {"fresh": True, "reset": [], "quiet": True, "wait": 300}
     assert second[1] == Path("elsewhere")
-    assert second_options == {"fresh": False, "reset": ["data", "optimizer"], "quiet": False}
+    assert second_options == {"fresh": False, "reset": ["data", "optimizer"], "quiet": False, "wait": 300}
     assert "training.schedule.warmup_steps (1000) is more than training.steps (5)" in capsys.readouterr().err
 
 

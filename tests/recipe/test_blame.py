@@ -98,7 +98,7 @@ def test_what_follows_from_a_fault_is_not_told(
         ("decoding.beam_size", "nearest valid key is decoding.beam"),
         ("training.schedule.warmup", "nearest valid key is training.schedule.warmup_steps"),
         ("text.vocab_size", "nearest valid key is text.vocabulary_size"),
-        ("evaluation.zebra", "valid keys here are samples, tokenize, rouge, beam"),
+        ("evaluation.zebra", "valid keys here are samples, self_attention, tokenize, rouge, beam"),
         (
             "training.optimizer.momentum",
             "valid keys here are name, beta_1, beta_2, epsilon, weight_decay, clip_norm",
