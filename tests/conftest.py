@@ -122,6 +122,7 @@ SHARING = (
     "tests/build/",
     "tests/callbacks/",
     "tests/export/",
+    "tests/serving/test_page_translation.py",
     "tests/serving/test_tasks.py",
     "tests/tasks/",
     "tests/test_learning.py",

@@ -3,6 +3,7 @@
 import ast
 import configparser
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -322,5 +323,6 @@ def test_the_wheel_holds_the_package_alone() -> None:
     assert packages == folders
     assert settings["options.package_data"]["tf_transformer"].split() == ["py.typed", "serving/page/*"]
     others = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*") if path.is_file()}
-    page = {f"serving/page/{name}" for name in ("index.html", "page.css", "page.js")}
+    page = {name for name in others if re.fullmatch(r"serving/page/[a-z_]+\.(html|css|js)", name)}
+    assert {"serving/page/index.html", "serving/page/page.css", "serving/page/page.js"} <= page
     assert {name for name in others if not name.endswith((".py", ".pyc"))} == {"py.typed"} | page

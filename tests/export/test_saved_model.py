@@ -28,6 +28,8 @@ def test_an_export_is_a_model_and_a_manifest(exported: Any) -> None:
         "task": "translate",
         "signatures": [
             "attention",
+            "explore",
+            "inspect",
             "n_best",
             "prefix",
             "sample",

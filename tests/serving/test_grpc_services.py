@@ -21,6 +21,10 @@ from tensorflow_serving.apis import (
 )
 from toy_server import Running, running, until, write_version
 
+from tf_transformer.serving.fault import Fault
+from tf_transformer.serving.signature import Spec
+from tf_transformer.serving.tensor_protos import to_array
+
 Code = grpc.StatusCode
 
 
@@ -186,3 +190,11 @@ def test_a_deadline_is_kept_and_frees_the_queue(server: Running, prediction: Any
     found = server.send("GET", "/metrics")[1].decode()
     # Whether the client or the server sees the end first is open.
     assert re.search(r'code="(CANCELLED|DEADLINE_EXCEEDED)",interface="grpc",method="predict"', found)
+
+
+def test_numbers_that_their_type_cannot_hold() -> None:
+    proto = tf.make_tensor_proto([1], tf.uint8)
+    proto.ClearField("tensor_content")
+    proto.int_val.append(300)
+    with pytest.raises(Fault, match="input pixels is no valid tensor"):
+        to_array(proto, Spec(tf.uint8, (None,)), "pixels")

@@ -223,3 +223,16 @@ def test_a_fault_of_a_look_does_not_end_the_watch(hosted: Hosted, tmp_path: Path
     until(lambda: hosted.number == 2)
     hosted.host.close()
     assert hosted.said[1] == f"{tmp_path}: cannot be looked through (odd)"
+
+
+def test_a_version_may_fail_in_any_way(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(folder: Path) -> Any:
+        raise ValueError("what nobody\nhas thought of")
+
+    monkeypatch.setattr(hosted.host, "_load", broken)
+    write_version(hosted.host.folder, 2)
+    for _ in range(3):
+        hosted.host.look()
+    told = "version 2 is not loaded, version 1 is served: what nobody"
+    assert hosted.said[1:] == [told] and hosted.number == 1  # and it is not tried again and again
+    assert hosted.phases() == {2: Phase.END, 1: Phase.AVAILABLE}

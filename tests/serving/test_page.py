@@ -1,80 +1,33 @@
 """The page in a browser: what is typed is answered, by keyboard alone too, and nothing is read as HTML."""
 
-import os
-import shutil
-from collections.abc import Iterator
+import base64
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import tensorflow as tf
-from toy_server import TEXT, Function, running, write_version
-
-from tf_transformer.manifest import Manifest
+from toy_page import (
+    FLOATS,
+    SHARES,
+    TEXTS,
+    Translation,
+    drawn,
+    hypotheses,
+    labels,
+    loaded,
+    nothing,
+    relevance,
+    with_tag,
+)
+from toy_server import NUMBERS, TEXT, Function
 
 pytestmark = pytest.mark.slow  # needs a browser: Debian's chromium, or `playwright install chromium`
 
-FLOATS = tf.TensorSpec([None, 2], tf.float32)
-TEXTS = tf.TensorSpec([None, 2], tf.string)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        found = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
-        yield found
-        found.close()
-
-
-def hypotheses(text: Any) -> Any:
-    pairs = [[word.upper(), b"<b>" + word] for word in text.numpy().tolist()]
-    return {"text": tf.constant(pairs, tf.string), "score": tf.constant([[-0.25, -1.5]] * len(pairs))}
-
-
-def with_tag(text: Any, tag: Any) -> Any:
-    return hypotheses(text=tf.strings.join([tag, text], ":"))
-
-
-def labels(image: Any) -> Any:
-    count = int(tf.size(image))
-    return {
-        "label": tf.fill([count], b"cat"),
-        "labels": tf.constant([[b"dog", b"cat"]] * count),
-        "probabilities": tf.constant([[0.25, 0.75]] * count),
-    }
-
-
-def loaded(task: str, has_tag: bool = False) -> Any:
-    outputs = {"label": TEXT, "labels": TEXTS, "probabilities": FLOATS}
-    signatures = {
-        "translate": {"n_best": Function({"text": TEXT}, {"text": TEXTS, "score": FLOATS}, hypotheses)},
-        "classify_images": {"serving_default": Function({"image": TEXT}, outputs, labels)},
-    }
-    if has_tag:
-        inputs = {"text": TEXT, "tag": TEXT}
-        signatures["translate"]["n_best"] = Function(inputs, {"text": TEXTS, "score": FLOATS}, with_tag)
-    form = {"height": 2, "width": 2, "channels": 1} if task == "classify_images" else {}
-    manifest = Manifest(task=task, signatures=(), image_form=form, verification={})
-    return SimpleNamespace(manifest=manifest, signatures=signatures[task])
-
-
-@pytest.fixture
-def page(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
-    write_version(tmp_path, 1)
-    with running(tmp_path, load=lambda _: loaded(*request.param)) as server:
-        found = browser.new_page()
-        faults: list[str] = []
-        found.on("pageerror", lambda error: faults.append(str(error)))
-        found.on("request", lambda asked: faults.append(asked.url) if "127.0.0.1" not in asked.url else None)
-        found.goto(f"http://127.0.0.1:{server.server.port}/")
-        found.wait_for_selector("#form[data-ready]")
-        yield found
-        found.close()
-        assert [fault for fault in faults if not fault.startswith("data:")] == []
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsqTe9gAAAABJRU5ErkJggg=="
+)
+N_BEST = {"n_best": Function({"text": TEXT}, {"text": TEXTS, "score": FLOATS}, hypotheses)}
+LABELS = {"label": TEXT, "labels": TEXTS, "probabilities": FLOATS}
 
 
 def rows(page: Any) -> list[list[str]]:
@@ -82,13 +35,13 @@ def rows(page: Any) -> list[list[str]]:
     return [row.locator("td").all_inner_texts() for row in page.locator("#answer tbody tr").all()]
 
 
-@pytest.mark.parametrize("page", [("translate",)], indirect=True)
-def test_a_text_is_answered_by_keyboard_alone(page: Any) -> None:
+def test_a_text_is_answered_by_keyboard_alone(open_page: Any) -> None:
+    page = open_page(loaded(N_BEST))
     assert page.title() == "toy"
     page.keyboard.type("good")  # the field has the focus
     page.keyboard.press("Control+Enter")
     assert rows(page) == [["GOOD", "-0.2500"], ["<b>good", "-1.5000"]]
-    assert page.get_by_role("status").inner_text().startswith("GOOD (")
+    page.get_by_role("status").filter(has_text="GOOD (").wait_for()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.id") == "ask"
     page.get_by_label("Text").fill("other")
@@ -96,31 +49,109 @@ def test_a_text_is_answered_by_keyboard_alone(page: Any) -> None:
     page.get_by_role("cell", name="OTHER", exact=True).wait_for()
 
 
-@pytest.mark.parametrize("page", [("classify_images",)], indirect=True)
-def test_a_picture_gets_bars(page: Any, tmp_path: Path) -> None:
+def test_what_an_export_lacks_is_said(open_page: Any) -> None:
+    page = open_page(loaded(N_BEST))
+    page.get_by_text("This export has no explore, no inspect: its pieces").wait_for()
+    whole = open_page(loaded(Translation().signatures()))
+    assert not whole.locator("#lacking").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("signatures", "said"),
+    [
+        (
+            {"serving_default": Function({"vectors": SHARES}, {"label": TEXT}, nothing)},
+            "This model takes vectors,",
+        ),
+        (
+            {"odd": Function({"text": TEXT}, {"label": TEXT}, nothing)},
+            "takes what is not known here, for which",
+        ),
+    ],
+)
+def test_a_model_that_the_page_cannot_ask(open_page: Any, signatures: Any, said: str) -> None:
+    page = open_page(loaded(signatures, "classify_vectors"))
+    page.get_by_text(said).wait_for()
+    assert not page.get_by_role("button", name="Answer").is_visible()
+
+
+def test_an_unknown_input_gets_a_field(open_page: Any) -> None:
+    def repeated(text: Any, times: Any) -> Any:
+        return {"text": tf.constant([text.numpy()[0] * int(times[0])])}
+
+    function = Function({"text": TEXT, "times": NUMBERS}, {"text": TEXT}, repeated)
+    page = open_page(loaded({"serving_default": function}, "shout"))
+    page.get_by_label("Text").fill("ab")
+    page.get_by_text("Options").click()
+    page.get_by_label("times").fill("3")
+    page.get_by_role("button", name="Answer").click()
+    page.get_by_text("ababab", exact=True).wait_for()
+
+
+def test_a_picture_gets_bars_and_shows_where_the_model_looked(open_page: Any, tmp_path: Path) -> None:
+    signatures = {
+        "serving_default": Function({"image": TEXT}, LABELS, labels),
+        "relevance": Function({"image": TEXT}, {"relevance": FLOATS}, relevance),
+    }
+    form = {"height": 2, "width": 2, "channels": 1, "resize": "crop"}
+    page = open_page(loaded(signatures, "classify_images", image_form=form))
     assert not page.get_by_label("Text").is_visible()
     page.get_by_role("button", name="Answer").click()
     page.get_by_text("Choose a picture first.").wait_for()
-    (tmp_path / "a.png").write_bytes(b"a picture")
+    (tmp_path / "a.png").write_bytes(PIXEL)
     page.get_by_label("Picture").set_input_files(str(tmp_path / "a.png"))
     page.get_by_role("button", name="Answer").click()
     assert rows(page) == [["cat", "75.0 %", ""], ["dog", "25.0 %", ""]]
     widths = page.locator("td.bar div").evaluate_all("all => all.map(bar => bar.style.width)")
     assert widths == ["75%", "25%"]
+    shading = (
+        "canvas => [...canvas.getContext('2d').getImageData(0, 0, 2, 2).data].filter((_, at) => at % 4 === 3)"
+    )
+    canvas = page.locator(".frame canvas")
+    assert canvas.evaluate(shading) == [204, 102, 102, 0]  # of 255: 0.8 where the model looked most
+    page.get_by_label("coloured where the model looked").uncheck()
+    assert not canvas.is_visible()
+    assert page.get_by_role("img").evaluate("image => image.naturalWidth") == 1
 
 
-@pytest.mark.parametrize("page", [("translate",)], indirect=True)
-def test_a_fault_is_told(page: Any) -> None:
+def test_a_fault_is_told(open_page: Any) -> None:
+    page = open_page(loaded(N_BEST))
     page.route("**/*:predict", lambda route: route.fulfill(status=503, json={"error": "the queue is full"}))
     page.keyboard.type("good")
     page.keyboard.press("Control+Enter")
     page.locator("#state.fault", has_text="the queue is full").wait_for()
-    assert page.get_by_role("button", name="Answer").get_attribute("aria-disabled") is None
+    page.route("**/*:predict", lambda route: route.fulfill(status=502, body="<p>Bad gateway"))
+    page.keyboard.press("Control+Enter")
+    page.locator("#state.fault", has_text="The server answers with status 502.").wait_for()
+    page.route("**/*:predict", lambda route: route.abort())
+    page.keyboard.press("Control+Enter")
+    page.locator("#state.fault", has_text="The server cannot be reached.").wait_for()
 
 
-@pytest.mark.parametrize("page", [("translate", True)], indirect=True)
-def test_a_tag_is_asked_where_there_is_one(page: Any) -> None:
+def test_a_tag_is_asked_where_there_is_one(open_page: Any) -> None:
+    inputs = {"text": TEXT, "tag": TEXT}
+    function = Function(inputs, {"text": TEXTS, "score": FLOATS}, with_tag)
+    page = open_page(loaded({"n_best": function}, tags=("de", "fr")))
     page.get_by_label("Text").fill("good")
     page.get_by_label("Tag").fill("de")
+    assert page.locator("#tags option").evaluate_all("all => all.map(one => one.value)") == ["de", "fr"]
     page.get_by_role("button", name="Answer").click()
     assert rows(page)[0] == ["DE:GOOD", "-0.2500"]
+
+
+def test_columns_are_lines(open_page: Any) -> None:
+    page = open_page(loaded(N_BEST, source_columns=2))
+    page.get_by_label("Text, its 2 columns a line each").fill("one\ntwo")
+    page.get_by_role("button", name="Answer").click()
+    assert rows(page)[0][0] == "ONE\tTWO"
+
+
+def test_a_generator_has_its_options_open(open_page: Any) -> None:
+    inputs = {"text": TEXT, "seed": NUMBERS, "temperature": SHARES, "top_k": NUMBERS, "top_p": SHARES}
+    page = open_page(loaded({"sample": Function(inputs, {"text": TEXT, "score": SHARES}, drawn)}, "generate"))
+    page.get_by_label("Temperature").fill("-1")
+    page.get_by_role("button", name="Answer").click()
+    assert page.get_by_label("Temperature").evaluate("field => !field.validity.valid")
+    page.get_by_label("Temperature").fill("0.5")
+    page.get_by_role("button", name="Answer").click()
+    assert rows(page) == [["hund", "-3.0000"]]

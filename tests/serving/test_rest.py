@@ -76,6 +76,8 @@ REFUSED: list[tuple[str, bytes, int, str]] = [
     ("wrong key", rows({"txt": "a"}), 400, "keys must be text"),
     ("unknown signature", rows("a", signature_name="none"), 400, "signature_name must be one of scaled, "),
     ("odd signature", rows("a", signature_name=3), 400, "'signature_name' must be a string. Received: 3"),
+    ("half a name", rows("a", signature_name="\ud800"), 400, "signature_name must be one of scaled, "),
+    ("two lines", rows("a", signature_name="a\nb"), 400, "whole. Received: a b"),
     ("missing input", rows("a", signature_name="twice"), 400, "must be objects of text, times"),
     (
         "unequal columns",
@@ -117,6 +119,13 @@ def test_a_line_of_a_megabyte_is_answered(server: Running) -> None:
         ("POST", "/v1/models/other:predict", 404, "the model here is toy"),
         ("POST", "/v1/models/toy/versions/4:predict", 404, "toy is served in version 3. Received: 4"),
         ("POST", f"/v1/models/toy/versions/{9**30}:predict", 400, "a version must be at most"),
+        ("GET", "/v1/models/a%0Ab", 404, "Malformed request: GET /v1/models/ab"),
+        (
+            "GET",
+            "/v1/models/toy/versions/%D9%A3",
+            400,
+            "Malformed request: GET /v1/models/toy/versions/\u0663",
+        ),
         ("POST", "/v1/models/toy/labels/best:predict", 400, "versions have no labels here. Received: best"),
         ("POST", "/v1/models/toy:classify", 400, "signature serving_default is one for predict, and not"),
         ("POST", "/v1/models/toy:regress", 400, "and not for regress"),
@@ -169,7 +178,8 @@ def test_the_page_asks_no_other_host(server: Running, path: str, kind: str, cont
 def test_what_the_page_is_told(server: Running) -> None:
     status, found = server.send("GET", "/page/model.json")
     assert (status, found["name"], found["version"], found["task"]) == (200, "toy", 3, "translate")
-    assert found["signatures"]["twice"] == ["text", "times"]
+    assert found["signatures"]["twice"] == {"text": "string", "times": "int32"}
+    assert (found["tags"], found["columns"], found["image_form"]) == ([], 1, {})
 
 
 def test_health_and_metrics(server: Running) -> None:

@@ -16,6 +16,7 @@ import pytest
 from toy_server import Running, Toys, running, until, write_version
 
 from tf_transformer.errors import ExportError, ServingError
+from tf_transformer.serving import server as server_module
 from tf_transformer.serving.options import ServerOptions
 from tf_transformer.serving.server import ModelServer
 
@@ -98,6 +99,24 @@ def test_a_version_that_is_unloaded_is_held_by_nobody(tmp_path: Path) -> None:
         write_version(tmp_path, 2)
         until(lambda: old() is None and function() is None)
         assert server.said[-1] == "version 1 is unloaded"
+
+
+def test_a_client_that_says_nothing_or_only_begins_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_IDLE", 0.2)
+    write_version(tmp_path, 1)
+    with running(tmp_path) as server:
+        address = ("127.0.0.1", server.server.port)
+        for said in (b"", b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\nX-"):
+            with socket.create_connection(address, 20) as raw:
+                raw.sendall(said)
+                assert raw.recv(1) == b""
+        with socket.create_connection(address, 20) as raw, pytest.raises(OSError):
+            for _ in range(2000):  # one that says a letter at a time has no more time
+                raw.sendall(b"a")
+                time.sleep(0.01)
+        assert server.predict({"instances": ["ab"]})[0] == 200
 
 
 def kill_some(server: Running) -> None:

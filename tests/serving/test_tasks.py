@@ -139,11 +139,13 @@ def test_classification_of_pictures(tmp_path: Path) -> None:
     with served(write_export(task, tmp_path / "model")) as (server, stub):
         rows = by_rest(server, [{"b64": base64.b64encode(file).decode()} for file in files])
         columns = by_grpc(stub, {"image": files})
+        shares = by_rest(server, [{"b64": base64.b64encode(file).decode()} for file in files], "relevance")
         body = {"instances": [{"b64": base64.b64encode(b"no picture").decode()}]}
         status, refused = server.predict(body, "/v1/models/model:predict")
     compare(rows, expected)
     np.testing.assert_allclose(columns["probabilities"], [a.probabilities for a in expected], atol=1e-5)
     assert status == 400 and "\n" not in refused["error"], refused
+    np.testing.assert_allclose(shares, task.relevance(files), atol=1e-5)
 
 
 def test_classification_of_series(tmp_path: Path) -> None:

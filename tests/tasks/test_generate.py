@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tf_transformer.models import LanguageModel
 from tf_transformer.presets import START_ID
-from tf_transformer.tasks import Generator, SamplingOptions
+from tf_transformer.tasks import Generator, SamplingOptions, generate
 from tf_transformer.text import LanguagePreprocessor, Normalizer
 
 PROMPTS = ["ab", "", "bca", "c\na bb a", "ab"]
@@ -40,6 +40,24 @@ def test_alone_and_among_others_the_same(generator: Generator) -> None:
     assert generator.generate(PROMPTS, seed=5) == [row[0].text for row in together]
     assert generator.generate(PROMPTS, seed=6) != generator.generate(PROMPTS, seed=5)
     assert generator.generate([]) == []
+
+
+def test_of_a_very_long_prompt_only_what_is_not_forgotten_is_read(
+    generator: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = ["abcab bca" * 23, "ab", "cab" * 101]
+    lengths = generator._prompts(tf.constant(prompts)).row_lengths().numpy().tolist()
+    # At most 16 windows of 7, and less by whole strides of 3, so that windows begin where they did.
+    assert lengths == [207 - 96, 2, 303 - 192]
+    short = generator.samples(prompts, temperature=0.0)
+    served = generator.served()
+    found = served.sample(tf.constant(prompts), *(tf.fill([3], each) for each in (1, 0.0, 0, 1.0)))
+    assert [text.decode() for text in found["text"].numpy()] == [row[0].text for row in short]
+    monkeypatch.setattr(generate, "WINDOWS_READ", 1000)
+    whole = Generator(generator.model, generator.preprocessor, window=WINDOW, stride=STRIDE, max_length=17)
+    for (one,), (other,) in zip(short, whole.samples(prompts, temperature=0.0), strict=True):
+        assert one.text == other.text
+        np.testing.assert_allclose(one.log_probability, other.log_probability, rtol=1e-4)
 
 
 def test_the_log_probability_is_that_of_the_windows_of_evaluation(generator: Generator) -> None:

@@ -132,3 +132,48 @@ def test_scores_and_attention_are_those_of_the_task(real: ServedTranslator) -> N
         shape = np.shape(details.attention)
         found = seen["attention"][row, : shape[0], : shape[1]]
         np.testing.assert_allclose(found, details.attention, rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def short(real: ServedTranslator, words: Preprocessor) -> ServedTranslator:
+    """Reads 5 pieces, so that no answer has more than 2 * 5 + 3 pieces."""
+    options = {"beam_size": 2, "max_length_margin": 3, "max_source_length": 5}
+    return ServedTranslator(Translator(real.task.model, words, **options))
+
+
+def test_no_request_keeps_a_server_busy_for_ever(short: ServedTranslator) -> None:
+    most = 2**31 - 1
+    vectors = {
+        "prefix": tf.constant([""]),
+        "min_length": tf.constant([most]),
+        "max_length": tf.constant([most]),
+    }
+    penalties = {name: tf.ones([1]) for name in ("length_penalty", "repetition_penalty")}
+    answer = plain(short.search(tf.constant(["a b"]), **vectors, **penalties)["text"])[0]
+    assert short.task.longest_answer == 13 and len(answer.split()) == 13
+    explored = short.explore(tf.constant(["a b"]), **vectors, **penalties, prefix_ids=tf.constant(["4"]))
+    assert explored["ids"].shape[-1] == 13
+
+
+@pytest.mark.parametrize("name", ["prefix", "target", "prefix_ids", "target_ids"])
+def test_pieces_that_are_given_are_no_more_than_any_answer_has(short: ServedTranslator, name: str) -> None:
+    def ask(count: int) -> None:
+        text, line, ids = (
+            tf.constant(["a"]),
+            tf.constant([" ".join("b" * count)]),
+            tf.constant([" ".join("5" * count)]),
+        )
+        ones, none, empty = tf.ones([1]), tf.zeros([1], tf.int32), tf.constant([""])
+        calls = {
+            "prefix": lambda: short.prefix(text, line),
+            "target": lambda: short.score(text, line),
+            "prefix_ids": lambda: short.explore(text, empty, none - 1, none - 1, ones, ones, ids),
+            "target_ids": lambda: short.inspect(text, empty, ids, none),
+        }
+        calls[name]()
+
+    ask(13)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=rf"`{name}` must have at most 13 pieces. Received:\] \[14\]"
+    ):
+        ask(14)

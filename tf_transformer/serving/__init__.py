@@ -8,6 +8,6 @@
           version.py              a SavedModel and its signatures
 
 Requests are read by ``json_tensors.py`` and ``tensor_protos.py``. ``server.py`` joins all, and
-``cli/serving.py`` gives it what loads a version. Only the interfaces, ``metrics.py`` and ``server.py`` need
-the extra ``[serve]``.
+``cli/serving.py`` gives it what loads a version. Only the interfaces, ``metrics.py``, ``connections.py`` and
+``server.py`` need the extra ``[serve]``. The page is the files of ``page/``, which ask the REST interface.
 """

@@ -31,14 +31,14 @@ class Fault(Exception):
 
     Args:
         code: Its kind.
-        reason: One line for the person who has sent it.
+        reason: For the person who has sent it; becomes one line, whatever of the request it repeats.
         http_status: In place of the code's own.
     """
 
     def __init__(self, code: Code, reason: str, http_status: int | None = None) -> None:
         super().__init__(reason)
         self.code = code
-        self.reason = reason
+        self.reason = " ".join(reason.split())
         self.http_status = http_status or code.http_status
 
 

@@ -68,5 +68,5 @@ def _encoded(value: bytes) -> dict[str, str]:
 
 
 def written(content: Any) -> bytes:
-    """A value as JSON in UTF-8."""
-    return json.dumps(content, ensure_ascii=False).encode("utf-8")
+    """A value as JSON in UTF-8; half a pair of surrogates, which only JSON can hold, becomes a ``?``."""
+    return json.dumps(content, ensure_ascii=False).encode("utf-8", errors="replace")

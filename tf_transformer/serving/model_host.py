@@ -169,7 +169,7 @@ class ModelHost:
         try:
             version = ServedVersion(number, folder, self._load(folder))
             self._warm(version)
-        except (ExportError, Fault, OSError) as error:
+        except Exception as error:  # a folder can hold anything; what is served goes on
             self._tried[number] = state
             self._set(number, Status(Phase.END, reason(error)))
             self._say(f"version {number} is not loaded{self._instead()}: {reason(error)}")

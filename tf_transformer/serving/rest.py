@@ -27,7 +27,7 @@ _LOG = logging.getLogger(__name__)
 _PATH = re.compile(
     r"/v1/models/(?P<name>[^/:]+)(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
     r"(?P<rest>:predict|:classify|:regress|/metadata)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _MOST_VERSION = 2**63 - 1
 _LARGE = 1 << 16

@@ -15,6 +15,7 @@ from tf_transformer.errors import ServingError
 from tf_transformer.serving.answering import Answering
 from tf_transformer.serving.batching import Batcher
 from tf_transformer.serving.bodies import Bodies
+from tf_transformer.serving.connections import Connection
 from tf_transformer.serving.grpc_services import Services
 from tf_transformer.serving.held_bytes import HeldBytes
 from tf_transformer.serving.metrics import Metrics
@@ -118,6 +119,7 @@ class ModelServer:
         bodies = Bodies(self.options.body, held, self.options.timeout)
         config = uvicorn.Config(
             Rest(answering, bodies, self.metrics, lambda: self.stopping).application(),
+            http=Connection,
             log_config=None,
             access_log=False,
             lifespan="off",

@@ -47,7 +47,7 @@ def to_array(proto: Any, spec: Spec, name: str) -> np.ndarray[Any, Any]:
             raise ValueError(f"its shape is of {size:,} values, and it has {proto.ByteSize():,} bytes")
         array: np.ndarray[Any, Any] = tf.make_ndarray(proto)
         return array.astype(spec.array_type, copy=False)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise invalid(f"input {name} is no valid tensor: {reason(error)}") from None
 
 

@@ -22,7 +22,7 @@ class ClassifierTask(TaskModule):
     """
 
     TASK: ClassVar[str]
-    SIGNATURES = ("serving_default",)
+    SIGNATURES: ClassVar[tuple[str, ...]] = ("serving_default",)
 
     def __init__(self, name: str, model: Classifier, preprocessor: Any) -> None:
         super().__init__(name, model, preprocessor)

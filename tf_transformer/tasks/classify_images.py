@@ -1,6 +1,6 @@
 """Classification of pictures: a classifier over patches, joined with its image side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,12 +8,19 @@ import tensorflow as tf
 
 from tf_transformer.data.example_preprocessor import ImagePreprocessor
 from tf_transformer.data.images import Image, Pixels, read_image
+from tf_transformer.errors import ExportError
 from tf_transformer.models import Classifier
 from tf_transformer.ops.rollout import attention_rollout, patch_relevance
 from tf_transformer.replicas import OnDevices
-from tf_transformer.tasks.classification import Answer, answered, answers_of, classification_trial
+from tf_transformer.tasks.classification import (
+    TOLERANCE,
+    Answer,
+    answered,
+    answers_of,
+    classification_trial,
+)
 from tf_transformer.tasks.classifier_task import ClassifierTask
-from tf_transformer.tasks.task import Trial
+from tf_transformer.tasks.task import Call, Inputs, Trial
 
 IMAGES_AT_ONCE = 256
 
@@ -36,6 +43,7 @@ class ImageClassifier(ClassifierTask):
     """
 
     TASK = "classify_images"
+    SIGNATURES = ("relevance", "serving_default")
 
     def __init__(self, model: Classifier, preprocessor: ImagePreprocessor) -> None:
         super().__init__("image_classifier", model, preprocessor)
@@ -118,6 +126,17 @@ class ImageClassifier(ClassifierTask):
         logits = self.model({"images": self.preprocessor.decode(contents)}, training=False)
         return answered(logits, tf.ones_like(contents, tf.bool), self.labels)
 
+    def looked_at(self, contents: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Encoded pictures to the shares of their patches inside one graph: what a SavedModel runs.
+
+        Args:
+            contents: As for ``answer``.
+
+        Returns:
+            ``relevance``, as of the method of this name.
+        """
+        return {"relevance": self._followed(self.preprocessor.decode(contents))}
+
     def served(self) -> "ServedImageClassifier":
         """See `Task`."""
         return ServedImageClassifier(self)
@@ -134,7 +153,13 @@ class ImageClassifier(ClassifierTask):
         if form.channels in (1, 3):
             odd.append(tf.io.encode_jpeg(noise).numpy())
         images = list(dict.fromkeys([*samples, *odd]))
-        return classification_trial("image", images, self.answers(images))
+        trial, expected = classification_trial("image", images, self.answers(images)), self.relevance(images)
+
+        def check(_: Inputs, found: Mapping[str, Any]) -> None:
+            if not np.allclose(found["relevance"], expected, rtol=0, atol=TOLERANCE):
+                raise ExportError("the exported model looks elsewhere than the run, so it was not kept")
+
+        return Trial([*trial.calls, Call("relevance", [{"image": images}], check)], trial.summary)
 
 
 def _parts(pixels: Pixels) -> Iterator[Pixels]:
@@ -143,7 +168,7 @@ def _parts(pixels: Pixels) -> Iterator[Pixels]:
 
 
 class ServedImageClassifier(tf.Module):
-    """What a SavedModel of a classifier of pictures holds: the task and its signature.
+    """What a SavedModel of a classifier of pictures holds: the task and its signatures.
 
     Args:
         task: The classifier.
@@ -157,3 +182,8 @@ class ServedImageClassifier(tf.Module):
     def serving_default(self, image: tf.Tensor) -> dict[str, tf.Tensor]:
         """The label of each encoded picture, and the probabilities of all labels."""
         return self.task.answer(image)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image")], autograph=False)
+    def relevance(self, image: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The share of each patch in what a picture's class is told from."""
+        return self.task.looked_at(image)

@@ -27,6 +27,8 @@ from tf_transformer.text import LanguagePreprocessor
 
 PIECES_AT_ONCE = 16384
 """Positions of prompts and continuations that ``samples`` puts into one batch."""
+WINDOWS_READ = 16
+"""Of a prompt longer than so many windows only its end is read, from where a window begins."""
 
 
 class Generator(TaskModule):
@@ -40,7 +42,7 @@ class Generator(TaskModule):
         preprocessor: The text side that it was trained with.
         options: Sampling options; the keywords below replace single ones.
         window: The positions that the model sees, as in training; never more than it has learned positions
-            for. Longer texts go on by the rule of ``decoding.window``.
+            for. Longer texts go on by the rule of ``decoding.window``; see also ``WINDOWS_READ``.
         stride: Pieces that are forgotten at a time when the window is full; half of it by default.
         **sampling: Fields of :class:`SamplingOptions`.
 
@@ -114,7 +116,7 @@ class Generator(TaskModule):
         options = self.options.replaced(**sampling)
         num_samples = whole_number("num_samples", num_samples, 1, MOST_HYPOTHESES)
         texts = _strings(prompts)
-        ids, rules = self.preprocessor.encode_prompt(texts), self._rules(options)
+        ids, rules = self._prompts(texts), self._rules(options)
         answers: list[list[Hypothesis]] = [[]] * len(prompts)
         batches = list(self._batches(ids.row_lengths().numpy(), options.max_length, num_samples))
         requests = [
@@ -160,7 +162,7 @@ class Generator(TaskModule):
         options = self.options.replaced(**sampling)
         begin, advance, result = self._steps(self._rules(options))
         texts = _strings([prompt])
-        request = self._request(texts, self.preprocessor.encode_prompt(texts), options, options.seed)
+        request = self._request(texts, self._prompts(texts), options, options.seed)
         state, told = begin(request), ""
         while tf.reduce_any(state.active):
             state = advance(request, state)
@@ -186,10 +188,22 @@ class Generator(TaskModule):
         Returns:
             ``text`` string, ``score`` and ``log_probability`` float32, ``finished`` bool, each ``[B]``.
         """
-        ids = self.preprocessor.encode_prompt(texts)
+        ids = self._prompts(texts)
         request = self._request(texts, ids, options, vectors.pop("seed", options.seed))._replace(**vectors)
         answer = self._texts(request, self._sampled(request, self._rules(options), 1))
         return {name: values[:, 0] for name, values in answer.items()}
+
+    def _prompts(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """The pieces of prompts that are read.
+
+        Beside short ones long ones are read piece by piece, which would hold up a server, and for nothing:
+        what is left out here is forgotten before the end of the prompt.
+        """
+        ids = self.preprocessor.encode_prompt(texts)
+        lengths = tf.cast(ids.row_lengths(), tf.int32)
+        over = tf.maximum(lengths - WINDOWS_READ * self.window, 0)
+        forgotten = self.stride * -(-over // self.stride)
+        return tf.ragged.boolean_mask(ids, tf.ragged.range(lengths) >= forgotten[:, tf.newaxis])
 
     def _sampled(self, request: Request, rules: tuple[Any, ...], num_samples: int) -> SearchResult:
         cache, taken = self._read_prompts(request, num_samples)

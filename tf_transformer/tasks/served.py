@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from tf_transformer.decoding.length_penalty import ranking_score
 from tf_transformer.presets import PAD_ID
+from tf_transformer.tasks.inspection import explored, inspected, piece_names
 from tf_transformer.tasks.piece_rules import seeds_of
 
 Outputs = dict[str, tf.Tensor]
@@ -23,6 +24,7 @@ _SEARCH = {
 }
 _SAMPLE = {"seed": tf.int32, "temperature": tf.float32, "top_k": tf.int32, "top_p": tf.float32}
 _PENALTIES = ("length_penalty", "repetition_penalty")
+_INSPECT = {"target": tf.string, "target_ids": tf.string, "layer": tf.int32}
 _BEST = ("text", "score", "log_probability")
 
 
@@ -31,7 +33,7 @@ class ServedTranslator(tf.Module):
 
     All take ``text``, string ``[B]``, and, where the translator has tags, ``tag``, string ``[B]``: an input
     of its own, which no text can be mistaken for. Further inputs are a value a text, so that servers may put
-    requests together.
+    requests together. Whatever they ask for, no answer is longer than that of the longest text may be.
 
     Args:
         task: A :class:`~tf_transformer.tasks.translate.Translator`.
@@ -45,6 +47,15 @@ class ServedTranslator(tf.Module):
         sample: One drawn by ``seed``, ``temperature``, ``top_k``, 0 for all, and ``top_p``, 1 for all.
         score: How likely ``target`` is, as a whole and piece by piece.
         attention: The best translation with its pieces, and how much of each source piece each is made from.
+        explore: As `n_best`, by the options of `search`, behind the pieces ``prefix_ids``, as in "5 12",
+            and ``prefix``; with the ``ids`` of the pieces. A penalty below 0 is the exported one.
+        inspect: What the model says of the answer of the pieces ``target_ids``, as in "5 12", and
+            ``target``: its ``text``, ``score`` and ``log_probability``; its ``pieces`` and their ``ids``, the
+            end at last, with ``log_probabilities``, and the likeliest of each place, ``alternatives``;
+            ``source_pieces``; and, of the ``layer`` asked for (1 the first, -1 the last, 0 the mean) and each
+            head, the attention of pieces to source pieces, ``cross`` ``[B, H, T + 1, S]``, of source pieces
+            to each other, ``encoder``, and of pieces to those before, ``decoder``, whose first column is the
+            start; ``num_layers`` ``[B, 2]`` of encoder and decoder.
     """
 
     def __init__(self, task: Any) -> None:
@@ -58,6 +69,8 @@ class ServedTranslator(tf.Module):
         self.sample = _signature(self._sample, has_tags, _SAMPLE)
         self.score = _signature(self._score, has_tags, {"target": tf.string})
         self.attention = _signature(self._attention, has_tags)
+        self.explore = _signature(self._explore, has_tags, {**_SEARCH, "prefix_ids": tf.string})
+        self.inspect = _signature(self._inspect, has_tags, _INSPECT)
 
     def _best(self, texts: tf.Tensor, **given: tf.Tensor) -> Outputs:
         answer = self.task.answer(texts, self.task.options, num_results=1, **given)
@@ -76,7 +89,8 @@ class ServedTranslator(tf.Module):
     def _search(
         self, texts: tf.Tensor, min_length: tf.Tensor, max_length: tf.Tensor, **given: tf.Tensor
     ) -> Outputs:
-        return self._best(texts, min_lengths=min_length, max_lengths=max_length, **given)
+        most = tf.minimum(max_length, self.task.longest_answer)
+        return self._best(texts, min_lengths=min_length, max_lengths=most, **given)
 
     def _sample(self, texts: tf.Tensor, seed: tf.Tensor, **given: tf.Tensor) -> Outputs:
         options = replace(self.task.options, sample=True)
@@ -85,7 +99,7 @@ class ServedTranslator(tf.Module):
 
     def _score(self, texts: tf.Tensor, target: tf.Tensor) -> Outputs:
         task = self.task
-        ids = task.preprocessor.encode_target(target)
+        ids = task.checked("target", task.preprocessor.encode_target(target))
         lengths = tf.cast(ids.row_lengths(), tf.int32)  # [B]
         found = task.graphs.reread(
             task.source_ids(texts).to_tensor(PAD_ID),
@@ -98,7 +112,7 @@ class ServedTranslator(tf.Module):
         return {
             "score": ranking_score(totals, lengths + 1, penalty, formula),
             "log_probability": totals,
-            "pieces": _names(task.preprocessor.target_tokenizer.tokens, ids.to_tensor(PAD_ID)),
+            "pieces": piece_names(task.preprocessor.target_tokenizer.tokens, ids.to_tensor(PAD_ID)),
             "log_probabilities": found.log_probabilities[:, 0],
         }
 
@@ -112,16 +126,22 @@ class ServedTranslator(tf.Module):
         found = task.graphs.reread(source_ids, result.ids, pieces, result.finished)
         return {
             "text": task.texts_of(result)["text"][:, 0],
-            "source_pieces": _names(task.preprocessor.source_tokens, source_ids),
-            "pieces": _names(task.preprocessor.target_tokenizer.tokens, result.ids[:, 0]),
+            "source_pieces": piece_names(task.preprocessor.source_tokens, source_ids),
+            "pieces": piece_names(task.preprocessor.target_tokenizer.tokens, result.ids[:, 0]),
             "log_probabilities": found.log_probabilities[:, 0],
             "attention": found.attention[:, 0],
         }
 
+    def _explore(
+        self, texts: tf.Tensor, min_length: tf.Tensor, max_length: tf.Tensor, **given: tf.Tensor
+    ) -> Outputs:
+        most = tf.minimum(max_length, self.task.longest_answer)
+        return explored(self.task, texts, min_lengths=min_length, max_lengths=most, **given)
 
-def _names(tokens: list[str], ids: tf.Tensor) -> tf.Tensor:
-    """The pieces of ids, "" for padding."""
-    return tf.gather(tf.constant(["", *tokens[1:]]), ids)
+    def _inspect(
+        self, texts: tf.Tensor, target: tf.Tensor, target_ids: tf.Tensor, layer: tf.Tensor
+    ) -> Outputs:
+        return inspected(self.task, texts, target, target_ids, layer)
 
 
 def _signature(

@@ -50,7 +50,17 @@ class Translator(TranslationGraph):
     """
 
     TASK = "translate"
-    SIGNATURES = ("attention", "n_best", "prefix", "sample", "score", "search", "serving_default")
+    SIGNATURES = (
+        "attention",
+        "explore",
+        "inspect",
+        "n_best",
+        "prefix",
+        "sample",
+        "score",
+        "search",
+        "serving_default",
+    )
 
     def __init__(
         self,

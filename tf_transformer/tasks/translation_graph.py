@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tf_transformer.arguments import whole_number
 from tf_transformer.decoding.search_result import SearchResult
-from tf_transformer.presets import END_ID, PAD_ID
+from tf_transformer.presets import END_ID, LONGEST_ANSWER, PAD_ID
 from tf_transformer.tasks.options import SearchOptions
 from tf_transformer.tasks.piece_rules import seeds_of
 from tf_transformer.tasks.search_graphs import SearchGraphs
@@ -41,6 +41,29 @@ class TranslationGraph(TaskModule):
         self.graphs = SearchGraphs(self)
         self.max_source_length = min(max_source_length, model.max_length or max_source_length)
 
+    @property
+    def longest_answer(self) -> int:
+        """The most pieces that the options allow for any source, and so for whatever a request asks."""
+        options = self.options
+        most = int(self.max_source_length * options.max_length_factor) + options.max_length_margin
+        table = self.model.max_length  # the start token takes one of its places
+        return min(most, LONGEST_ANSWER if table is None else table - 1)
+
+    def checked(self, name: str, ids: tf.RaggedTensor) -> tf.RaggedTensor:
+        """Pieces of answers that a request gives, inside any graph.
+
+        Args:
+            name: What the request calls them.
+            ids: int32 ``[B, None]``.
+
+        Raises:
+            tf.errors.InvalidArgumentError: When there are more than any answer has.
+        """
+        longest = tf.reduce_max(tf.concat([ids.row_lengths(), [0]], axis=0))
+        rule = f"`{name}` must have at most {self.longest_answer} pieces. Received:"
+        with tf.control_dependencies([tf.debugging.Assert(longest <= self.longest_answer, [rule, longest])]):
+            return ids.with_flat_values(tf.identity(ids.flat_values))
+
     def search(
         self, source_ids: tf.Tensor, options: SearchOptions, num_results: int, given: Given | None = None
     ) -> SearchResult:
@@ -64,13 +87,16 @@ class TranslationGraph(TaskModule):
             prefix: ``[B]`` string, what answers begin with; None for nothing.
             **given: What each text has of its own: see `translation_search.GIVEN`.
 
+        Raises:
+            tf.errors.InvalidArgumentError: For a prefix that is too long, see ``checked``.
+
         Returns:
             ``text`` string, ``score`` and ``log_probability`` float32, ``finished`` bool, each ``[B, K]``,
             best first.
         """
         source_ids = self.source_ids(texts).to_tensor(PAD_ID)
         if prefix is not None:
-            given |= given_prefixes(self.preprocessor.encode_target(prefix))
+            given |= given_prefixes(self.checked("prefix", self.preprocessor.encode_target(prefix)))
         if options.sample and "seeds" not in given:
             given["seeds"] = seeds_of(texts, options.seed)
         return self.texts_of(self.search(source_ids, options, num_results, given))

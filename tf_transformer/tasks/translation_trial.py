@@ -13,6 +13,8 @@ SCORE_TOLERANCE = 1e-3
 """Scores of another batch differ by float32 rounding; the texts must be equal."""
 MAY_DIFFER = 1 / 8
 """The share of a batch that may have another answer, where rounding decides between two."""
+LOOKED_AT = 8
+"""How many texts the signatures that people look at are tried on."""
 ODD_TEXTS = ("", " ", "a", "</s> <pad>", "?!" * 40)
 """Texts that every export is tried with beside its samples."""
 
@@ -73,10 +75,32 @@ def further_calls(task: Any, samples: Sequence[str]) -> list[Call]:
         "attention": {},
     }
     served, texts = task.served(), signature_inputs(form, lines)
-    return [
+    calls = [
         call_as_in_memory(served, name, {**texts, **more}, 0.0 if name == "score" else MAY_DIFFER)
         for name, more in given.items()
     ]
+    # What is looked at is large: of a few.
+    few = {name: values[:LOOKED_AT] for name, values in texts.items()}
+    looks: dict[str, dict[str, Sequence[Any]]] = {
+        "explore": {
+            **{name: values[:LOOKED_AT] for name, values in given["search"].items()},
+            "prefix_ids": _numbers(task, prefixes[:LOOKED_AT]),
+        },
+        "inspect": {
+            "target": best[:LOOKED_AT],
+            "target_ids": _numbers(task, prefixes[:LOOKED_AT]),
+            "layer": _in_turn((0, 1, -1), lines[:LOOKED_AT]),
+        },
+    }
+    return calls + [
+        call_as_in_memory(served, name, {**few, **more}, MAY_DIFFER) for name, more in looks.items()
+    ]
+
+
+def _numbers(task: Any, texts: Sequence[str]) -> list[str]:
+    """The numbers of the pieces of texts, as signatures take them."""
+    rows = task.preprocessor.encode_target(list(texts)).to_list() if texts else []
+    return [" ".join(map(str, row)) for row in rows]
 
 
 def _in_turn(values: Sequence[float], lines: Sequence[str]) -> list[float]:

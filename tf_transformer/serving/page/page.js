@@ -1,125 +1,102 @@
 // The page of a served model: asks the REST interface beside it, and shows what it answers.
 
-const find = (id) => document.getElementById(id);
-const model = await (await fetch("page/model.json")).json();
-const isPicture = model.task === "classify_images";
-const isSampled = "sample" in model.signatures;
-const asked = isSampled ? "sample" : "n_best" in model.signatures ? "n_best" : "serving_default";
-const hasTag = model.signatures[asked].includes("tag");
+import { prepareAttention } from "./attention.js";
+import { find, make, show } from "./dom.js";
+import { hypotheses } from "./hypotheses.js";
+import { labels } from "./labels.js";
+import { showFields, values } from "./options.js";
+import { chosenPicture, contentOf, lookedAt } from "./picture.js";
+import { model, predict } from "./server.js";
+import { translate } from "./translation.js";
+import { turn } from "./turn.js";
 
-// An element with its class and content; text is never read as HTML.
-function make(tag, name, ...content) {
-  const element = document.createElement(tag);
-  if (name) element.className = name;
-  element.append(...content);
-  return element;
+const BY_PAGE = ["text", "tag", "image", "prefix_ids"];
+const asked = ["explore", "n_best", "sample", "serving_default"].find((name) => name in model.signatures);
+const inputs = model.signatures[asked] ?? {};
+const isPicture = "image" in inputs;
+const isTranslation = model.task === "translate";
+const canDraw = isTranslation && asked !== "sample" && "sample" in model.signatures;
+
+const answer = isPicture ? aboutPicture : isTranslation ? translation : aboutText;
+
+function typed() {
+  // Where a model reads several columns, each is a line here and has a tab behind it there.
+  const text = model.columns > 1 ? find("text").value.split("\n").join("\t") : find("text").value;
+  return "tag" in inputs ? { text, tag: find("tag").value } : { text };
 }
 
-function tell(text, isFault = false) {
-  find("state").textContent = text;
-  find("state").className = isFault ? "fault" : "";
+function translation(signal) {
+  return translate(typed(), find("way").value || asked, signal);
 }
 
-function table(caption, heads, rows) {
-  const kinds = ["", "number", ""];
-  const cells = heads.map((text, place) => Object.assign(make("th", kinds[place], text), { scope: "col" }));
-  const head = make("tr", "", ...cells);
-  const found = make("table", "", make("thead", "", head), make("tbody", "", ...rows));
-  found.setAttribute("aria-label", caption);
-  return found;
+async function aboutText(signal) {
+  const found = await predict(asked, { ...typed(), ...values() }, signal);
+  const row = typeof found === "string" ? { text: found } : found;
+  if (row.label === "") return "";
+  find("answer").replaceChildren(...shown(row));
+  return row.label ?? row.text ?? "Answered";
 }
 
-function hypotheses(row) {
-  const texts = [row.text].flat();
-  const scores = [row.score].flat();
-  const rows = texts.map((text, place) =>
-    make("tr", place ? "" : "best", make("td", "words", text), make("td", "number", scores[place].toFixed(4)))
-  );
-  return table("Answers, best first", ["Answer", "Score"], rows);
+async function aboutPicture(signal) {
+  const address = await chosenPicture();
+  const row = await predict(asked, { image: contentOf(address), ...values() }, signal);
+  const figure = await lookedAt(address, signal);
+  if (!signal.aborted) find("answer").replaceChildren(...shown(row), figure);
+  return row.label;
 }
 
-function labels(row) {
-  const places = row.labels.map((_, place) => place);
-  places.sort((one, other) => row.probabilities[other] - row.probabilities[one]);
-  const rows = places.map((place) => {
-    const bar = make("div", "");
-    bar.style.width = `${100 * row.probabilities[place]}%`;
-    const cells = [
-      make("td", "words", row.labels[place]),
-      make("td", "number", `${(100 * row.probabilities[place]).toFixed(1)} %`),
-      make("td", "bar", bar),
-    ];
-    cells[2].setAttribute("aria-hidden", "true");
-    return make("tr", row.labels[place] === row.label ? "best" : "", ...cells);
-  });
-  return table("Labels, the most probable first", ["Label", "Probability", ""], rows);
+function shown(row) {
+  if (row.labels) return [labels(row)];
+  if (row.text !== undefined) return [hypotheses([row])];
+  return [make("pre", {}, JSON.stringify(row, null, 1))];
 }
 
-async function pictureOf(file) {
-  const url = await new Promise((done, failed) => {
-    const reader = new FileReader();
-    reader.onload = () => done(reader.result);
-    reader.onerror = () => failed(reader.error);
-    reader.readAsDataURL(file);
-  });
-  return { b64: url.slice(url.indexOf(",") + 1) };
-}
-
-async function request() {
-  if (isPicture) {
-    const [file] = find("picture").files;
-    if (!file) throw new Error("Choose a picture first.");
-    return { instances: [await pictureOf(file)] };
-  }
-  const text = find("text").value;
-  const names = isSampled ? ["seed", "temperature", "top_k", "top_p"] : [];
-  const options = names.map((name) => [name, find(name).valueAsNumber]);
-  if (hasTag) options.push(["tag", find("tag").value]);
-  return { signature_name: asked, instances: [{ text, ...Object.fromEntries(options) }] };
-}
-
-async function answer() {
-  const started = performance.now();
-  const body = JSON.stringify(await request());
-  const path = `v1/models/${encodeURIComponent(model.name)}:predict`;
-  const response = await fetch(path, { method: "POST", body });
-  const found = await response.json();
-  if (!response.ok) throw new Error(found.error);
-  const [row] = found.predictions;
-  if (row.label === "") return tell("No answer: there is nothing to answer to.");
-  find("answer").replaceChildren(row.labels ? labels(row) : hypotheses(row));
-  const best = row.label ?? [row.text].flat()[0];
-  tell(`${best.length > 80 ? `${best.slice(0, 80)} …` : best} (${Math.round(performance.now() - started)} ms)`);
-}
-
-let isBusy = false;
-async function ask(event) {
+function ask(event) {
   event.preventDefault();
-  if (isBusy || !find("form").reportValidity()) return;
-  isBusy = true;
-  find("ask").setAttribute("aria-disabled", "true");
+  if (!find("form").reportValidity()) return;
   find("answer").replaceChildren();
-  tell("Asked; the answer is on its way.");
-  try {
-    await answer();
-  } catch (fault) {
-    tell(fault.message, true);
-  }
-  find("ask").removeAttribute("aria-disabled");
-  isBusy = false;
+  show(false, "pieces", "attention", "forced");
+  turn(answer);
+}
+
+function showOptions() {
+  const signature = find("way").value || asked;
+  const hasFields = showFields(model.signatures[signature] ?? {}, BY_PAGE);
+  show(hasFields || canDraw, "options");
+}
+
+function showForm() {
+  const hasText = "text" in inputs;
+  show(hasText, "text", "text-label", "hint");
+  find("main").classList.toggle("wide", isTranslation && "inspect" in model.signatures);
+  show(isPicture, "picture", "picture-label");
+  show("tag" in inputs, "tag", "tag-label");
+  find("tags").replaceChildren(...model.tags.map((value) => make("option", { value })));
+  if (model.columns > 1) find("text-label").textContent = `Text, its ${model.columns} columns a line each`;
+  find("way").options[0].value = asked ?? "";
+  if (!canDraw) find("way").replaceChildren();
+  show(canDraw, "way-label");
+  find("options").open = asked === "sample";
+  showOptions();
+  if (hasText || isPicture) return;
+  show(false, "form");
+  find("state").textContent = `This model takes ${Object.keys(inputs).join(" and ") || "what is not known here"}, for which there are no fields here: ask it by REST or gRPC.`;
+}
+
+function tellLacks() {
+  const lacks = isTranslation ? ["n_best", "explore", "inspect"].filter((name) => !(name in model.signatures)) : [];
+  show(lacks.length > 0, "lacking");
+  find("lacking").textContent = `This export has no ${lacks.join(", no ")}: its pieces, their probabilities and its attention cannot all be shown. One that is exported again from its run has them.`;
 }
 
 document.title = find("name").textContent = model.name;
 find("facts").textContent = `${model.task.replaceAll("_", " ")}, version ${model.version}`;
-for (const id of ["text", "text-label", "hint"]) find(id).hidden = isPicture;
-for (const id of ["picture", "picture-label"]) find(id).hidden = !isPicture;
-for (const id of ["tag", "tag-label"]) find(id).hidden = !hasTag;
-find("options").hidden = !isSampled;
-if (model.task === "classify_vectors") {
-  find("form").hidden = true;
-  tell("Series of vectors are asked by REST or gRPC.");
-}
+showForm();
+tellLacks();
+prepareAttention();
+find("way").addEventListener("change", showOptions);
 find("form").addEventListener("submit", ask);
+find("forced").querySelector("button").addEventListener("click", () => find("form").requestSubmit());
 find("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask(event);
 });
