@@ -55,7 +55,13 @@ def further_calls(task: Any, samples: Sequence[str]) -> list[Call]:
     form = task.preprocessor.source_form
     lines = [*samples, *(_line(form, place, text) for place, text in enumerate(ODD_TEXTS))]
     best = task.translate(lines)
-    prefixes = [text.split(" ")[0] for text in best]
+    most = task.longest_answer
+    # What is no text of its own, such as broken bytes, may come back as more pieces than it was.
+    best, prefixes = (
+        _within(task, best, most),
+        _within(task, [text.split(" ")[0] for text in best], most // 2),
+    )
+    beginnings = _within(task, best, most // 2)
     given: dict[str, dict[str, Sequence[Any]]] = {
         "prefix": {"prefix": prefixes},
         "search": {
@@ -87,7 +93,7 @@ def further_calls(task: Any, samples: Sequence[str]) -> list[Call]:
             "prefix_ids": _numbers(task, prefixes[:LOOKED_AT]),
         },
         "inspect": {
-            "target": best[:LOOKED_AT],
+            "target": beginnings[:LOOKED_AT],
             "target_ids": _numbers(task, prefixes[:LOOKED_AT]),
             "layer": _in_turn((0, 1, -1), lines[:LOOKED_AT]),
         },
@@ -95,6 +101,12 @@ def further_calls(task: Any, samples: Sequence[str]) -> list[Call]:
     return calls + [
         call_as_in_memory(served, name, {**few, **more}, MAY_DIFFER) for name, more in looks.items()
     ]
+
+
+def _within(task: Any, texts: Sequence[str], most: int) -> list[str]:
+    """Texts of at most so many pieces, and nothing in place of the others."""
+    lengths = task.preprocessor.encode_target(list(texts)).row_lengths().numpy()
+    return [text if length <= most else "" for text, length in zip(texts, lengths, strict=True)]
 
 
 def _numbers(task: Any, texts: Sequence[str]) -> list[str]:
