@@ -1,8 +1,9 @@
-"""A small trained run that many tests read: numbers spoken backwards, which copying cannot learn."""
+"""What many tests share: a trained run, numbers spoken backwards, which copying cannot learn; a browser."""
 
 import os
 import random
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,3 +153,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return "trained run" if nodeid.startswith(SHARING) else str(super()._split_scope(nodeid))
 
     return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's chromium, or what `playwright install chromium` has brought."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        found = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
+        yield found
+        found.close()

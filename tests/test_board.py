@@ -6,7 +6,6 @@ Screenshots are left in pytest's temporary folder, ``board*/``.
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import urllib.parse
@@ -98,17 +97,6 @@ def board(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             yield Board(task, address.replace("localhost", "127.0.0.1"), folder)
         finally:
             server.terminate()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        found = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
-        yield found
-        found.close()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
-"""A browser, and pages in it that ask a server whose model a test makes up."""
+"""Pages in a browser that ask a server whose model a test makes up."""
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,18 +7,6 @@ from typing import Any
 
 import pytest
 from toy_server import running, write_version
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Debian's chromium, or what `playwright install chromium` has brought."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        found = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
-        yield found
-        found.close()
 
 
 @pytest.fixture
