@@ -13,6 +13,7 @@ from tensorboard.plugins.hparams import metadata, plugin_data_pb2
 
 from tf_transformer.callbacks.board.about import About
 from tf_transformer.callbacks.board.tags import tag_of
+from tf_transformer.callbacks.board.weights import WeightChanges
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.tensorboard import TensorBoardEvents
 from tf_transformer.evaluation import Outcome, Sample
@@ -246,6 +247,20 @@ def test_a_short_run_draws_when_it_ends_and_an_interrupted_one_does_not(
         board.events.on_train_end()
     assert pictures(tmp_path / "whole" / "dev") == {"schedule": [0], "confusion": [5]}
     assert pictures(tmp_path / "short" / "dev") == pictures(tmp_path / "stopped" / "dev") == {}
+
+
+@pytest.mark.parametrize(("ended", "steps"), [("steps", [5]), (None, [])])
+def test_a_run_that_ends_has_histograms_however_short_it_was(
+    training: Any, tmp_path: Path, ended: str | None, steps: list[int]
+) -> None:
+    board = Board(training, tmp_path, state={"seconds": 0.1, "step": 5, "ended": ended})
+    board.events.probe.changes = WeightChanges([tf.Variable([1.0, 2.0])], {"encoder": [0]})
+    for _ in range(2):  # once is enough
+        board.events.on_validation({}, Outcome({}))
+    board.events.on_train_end()
+    written = read(tmp_path / "train")
+    found = {tag: [one.step for one in written.Tensors(tag)] for tag in tags(written, "histograms")}
+    assert found == ({"weights/encoder": steps} if steps else {})
 
 
 def test_event_files_stay_within_their_bytes(training: Any, tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ class TensorBoardEvents(keras.callbacks.Callback):
         self._last_pictures: tuple[int, Mapping[str, Draw]] = (state.step, {})
         self._answers: dict[str, str] = {}
         self._vectors_at: float | None = None
+        self._has_histograms = False
         self._is_laid_out = False
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
@@ -127,7 +128,10 @@ class TensorBoardEvents(keras.callbacks.Callback):
         if changes is None or not changes.parts:
             return
         seconds, size = (each * 2 * len(changes.parts) for each in _HISTOGRAM)
-        if self.allowance.has_room_for(seconds, size):
+        # A run that is over has them once, however short it was.
+        is_last_chance = self.state.ended is not None and not self._has_histograms
+        if is_last_chance or self.allowance.has_room_for(seconds, size):
+            self._has_histograms = True
             self.train.histograms(self.state.step, changes.samples())
 
     def _vectors(self) -> None:
