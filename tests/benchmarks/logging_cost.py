@@ -25,11 +25,15 @@ from unittest import mock
 
 import numpy as np
 
+from tf_transformer.build import problem_of
 from tf_transformer.callbacks.advance import Advance, Interruption, Limits
 from tf_transformer.callbacks.input_clock import InputClock
+from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.symptoms import Symptoms
 from tf_transformer.callbacks.tensorboard import TensorBoardEvents
+from tf_transformer.callbacks.terminal import Terminal
 from tf_transformer.data.pipeline import training_dataset
+from tf_transformer.devices import open_devices
 from tf_transformer.evaluation import over_sets
 from tf_transformer.recipe import load_recipe, with_files
 from tf_transformer.run_folder import RunFolder
@@ -55,8 +59,10 @@ class Side:
     """
 
     def __init__(self, recipe: Any, folder: Path, logs: bool) -> None:
-        training = _Training(RunFolder(folder), recipe, frozenset(), quiet=True)
-        problem = training.problem
+        problem = problem_of(recipe)
+        terminal = Terminal(TrainingState(), problem.HEADINGS, quiet=True)
+        devices = open_devices(recipe.training.devices)
+        training = _Training(RunFolder(folder), recipe, frozenset(), terminal, devices)
         examples = problem.read()
         side = problem.make_side(examples)
         self.fitting = fitting = training._fitting(examples, side, problem.encode(examples, side), [])
