@@ -17,6 +17,9 @@ from tf_transformer.tasks.task import TaskModule
 from tf_transformer.tasks.translation_search import Given, check_pieces
 from tf_transformer.text import Preprocessor
 
+GIVEN_FACTOR = 4
+"""How many times the pieces of the longest source an answer that a request gives may have at least."""
+
 
 class TranslationGraph(TaskModule):
     """A model with its text side and its search.
@@ -46,8 +49,16 @@ class TranslationGraph(TaskModule):
         """The most pieces that the options allow for any source, and so for whatever a request asks."""
         options = self.options
         most = int(self.max_source_length * options.max_length_factor) + options.max_length_margin
+        return self._within_table(min(most, LONGEST_ANSWER))
+
+    @property
+    def longest_given(self) -> int:
+        """The most pieces of an answer that a request may give: more than any translation of a source has."""
+        return self._within_table(max(self.longest_answer, GIVEN_FACTOR * self.max_source_length))
+
+    def _within_table(self, pieces: int) -> int:
         table = self.model.max_length  # the start token takes one of its places
-        return min(most, LONGEST_ANSWER if table is None else table - 1)
+        return pieces if table is None else min(pieces, table - 1)
 
     def checked(self, name: str, ids: tf.RaggedTensor) -> tf.RaggedTensor:
         """Pieces of answers that a request gives, inside any graph.
@@ -57,11 +68,11 @@ class TranslationGraph(TaskModule):
             ids: int32 ``[B, None]``.
 
         Raises:
-            tf.errors.InvalidArgumentError: When there are more than any answer has.
+            tf.errors.InvalidArgumentError: When there are more than ``longest_given``.
         """
         longest = tf.reduce_max(tf.concat([ids.row_lengths(), [0]], axis=0))
-        rule = f"`{name}` must have at most {self.longest_answer} pieces. Received:"
-        with tf.control_dependencies([tf.debugging.Assert(longest <= self.longest_answer, [rule, longest])]):
+        rule = f"`{name}` must have at most {self.longest_given} pieces. Received:"
+        with tf.control_dependencies([tf.debugging.Assert(longest <= self.longest_given, [rule, longest])]):
             return ids.with_flat_values(tf.identity(ids.flat_values))
 
     def search(
