@@ -20,18 +20,21 @@ let layer = ALIGNING;
 export async function translate(example, signature, signal) {
   if (!example.text.trim()) throw new Error("There is no text to translate.");
   const options = signature === "sample" || signature === "explore" ? values() : {};
-  return shownAnswers(example, await answers(example, signature, options, [], signal), [], signal);
+  return shownAnswers(example, await answers(example, signature, options, [], signal), 0, "", signal);
 }
 
 // What the answer begins with, or is; for the next turn.
 function forced(example, ids, ends) {
+  const told = `${ends ? "Ends behind" : "Begins with"} ${ids.length} given piece${ids.length === 1 ? "" : "s"}.`;
   return async (signal) => {
     if (ends) {
       const found = await inspection(example, { ids }, signal);
-      return shownAnswers(example, [{ text: found.text, score: found.score, ids }], ids, signal);
+      const row = { text: found.text, score: found.score, ids };
+      return (await shownAnswers(example, [row], ids.length, told, signal)) || "(nothing)";
     }
     const options = find("way").value === "sample" ? EXPORTED : { ...values(), prefix: "" };
-    return shownAnswers(example, await answers(example, "explore", options, ids, signal), ids, signal);
+    const rows = await answers(example, "explore", options, ids, signal);
+    return shownAnswers(example, rows, ids.length, told, signal);
   };
 }
 
@@ -44,13 +47,14 @@ async function answers(example, signature, options, ids, signal) {
   return rows.filter((each, place) => place === 0 || each.score !== null); // places without an answer
 }
 
-async function shownAnswers(example, rows, given, signal) {
-  const choose = (row) => turn((next) => inspected(example, row, given.length, next));
+// Shows answers, of which so many pieces were given and not found; `told` says so.
+async function shownAnswers(example, rows, numGiven, told, signal) {
+  const choose = (row) => turn((next) => inspected(example, row, numGiven, next));
   if (signal.aborted) return "";
   find("answer").replaceChildren(hypotheses(rows, canInspect ? choose : null));
-  show(given.length > 0, "forced");
-  find("forced").querySelector("span").textContent = `Begins with ${given.length} given piece${given.length > 1 ? "s" : ""}.`;
-  if (canInspect) await inspected(example, rows[0], given.length, signal);
+  show(told !== "", "forced");
+  find("forced").querySelector("span").textContent = told;
+  if (canInspect) await inspected(example, rows[0], numGiven, signal);
   return rows[0].text;
 }
 
