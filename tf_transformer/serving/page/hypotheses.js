@@ -7,7 +7,7 @@ export function hypotheses(rows, choose) {
   const body = rows.map((row, place) => {
     const text = make("td", { className: "words", dir: "auto" }, choose ? choice(row, place, choose) : row.text);
     const score = row.score?.toFixed(4) ?? "none";
-    return make("tr", { className: place ? "" : "best" }, text, make("td", { className: "number" }, score));
+    return make("tr", { className: place || rows.length === 1 ? "" : "best" }, text, make("td", { className: "number" }, score));
   });
   return table("Answers, best first", ["Answer", "Score"], ["", "number"], body);
 }
