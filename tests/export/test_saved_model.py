@@ -50,6 +50,15 @@ def test_an_export_is_a_model_and_a_manifest(exported: Any) -> None:
     assert {name: written[name] for name in expected} == expected
 
 
+def test_the_loader_of_tensorflow_1_runs_it(exported: Any, translator: Any) -> None:
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        saved = v1.saved_model.loader.load(session, ["serve"], str(exported.version))
+        signature = saved.signature_def["serving_default"]
+        found = session.run(signature.outputs["text"].name, {signature.inputs["text"].name: ["1 2 3", ""]})
+    assert [text.decode() for text in found] == translator.translate(["1 2 3", ""])
+
+
 def test_signatures_are_called_by_keyword_text(exported: Any) -> None:
     signatures = tf.saved_model.load(str(exported.version)).signatures
     outputs = {"serving_default": {"text", "score", "log_probability"}, "n_best": {"text", "score"}}

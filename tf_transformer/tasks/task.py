@@ -129,8 +129,10 @@ class TaskModule(tf.Module):
         served = self.served()
         # As they were traced: functions that a saved object has as attributes would be traced once more.
         signatures = {name: getattr(served, name).get_concrete_function() for name in self.SIGNATURES}
-        root = tf.Module()
-        root.task = self
+        root = tf.Module(name="served")
+        # TensorFlow's own variables and not Keras', of which a graph of TensorFlow 1, as TensorFlow Serving
+        # loads it, would have two of each: one that is restored and another one that is read.
+        root.side, root.weights = self.side, [variable.value for variable in self.model.variables]
         # Nobody trains what is served; its gradients would double the time of saving.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         tf.saved_model.save(root, folder, signatures=signatures, options=options)
