@@ -17,6 +17,11 @@ MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
 _MOST_DIGITS = 18
 
+ExportKind = Literal["savedmodel", "ctranslate2"]
+WeightKind = Literal["float32", "float16", "int8"]
+_MODELS: dict[ExportKind, str] = {"savedmodel": "saved_model.pb", "ctranslate2": "model.bin"}
+"""What a version of each kind has beside its manifest."""
+
 
 class Manifest(BaseModel):
     """The content of ``DIR/<version>/manifest.json``.
@@ -27,6 +32,7 @@ class Manifest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     format: int = Field(MANIFEST_FORMAT, description="Version of this file's layout.")
+    kind: ExportKind = Field("savedmodel", description="What runs the model.")
     task: str = Field(description="The recipe's task, such as `translate`.")
     labels: tuple[str, ...] = Field((), description="Class names in the order of the probabilities.")
     special_tokens: tuple[str, ...] = Field(
@@ -43,6 +49,14 @@ class Manifest(BaseModel):
     signatures: tuple[str, ...] = Field(description="Names of the model's signatures.")
     source_vocabulary_size: int = Field(0, description="Ids that the source side knows.")
     target_vocabulary_size: int = Field(0, description="Ids that the target side knows.")
+    weights: WeightKind = Field("float32", description="How its matrices are stored.")
+    max_source_length: int = Field(
+        0, description="Of a CTranslate2 model: the pieces that it reads of a source, the end counted."
+    )
+    longest_answer: int = Field(0, description="Of such a model: the pieces that an answer has at most.")
+    decoding: dict[str, Any] = Field(
+        {}, description="Of such a model: how `predict` searches with it, as the recipe said."
+    )
     custom_ops: tuple[str, ...] = Field((), description="Ops that core TensorFlow does not have.")
     # A list of names, not any name: a file from elsewhere must not say what is imported here.
     python_modules: tuple[Literal["tensorflow_text"], ...] = Field(
@@ -77,7 +91,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Reads the manifest of an exported version.
 
     Args:
-        folder: ``DIR/<version>``, beside ``saved_model.pb``.
+        folder: ``DIR/<version>``.
 
     Raises:
         ExportError: When it is missing, cut, not a manifest, or of a newer format.
@@ -158,17 +172,25 @@ def is_export(folder: Path) -> bool:
     return False
 
 
-def export_fault(folder: Path) -> str | None:
-    """Why no version can be exported into a folder, for a refusal before any work; None where one can."""
+def export_fault(folder: Path, kind: ExportKind = "savedmodel") -> str | None:
+    """Why no version can be exported into a folder, for a refusal before any work; None where one can.
+
+    Args:
+        folder: The folder.
+        kind: What the version is for: those in one folder are of one kind, since servers take the newest.
+    """
     if RunFolder(folder).exists():
         return f"{folder}: is the folder of a run; name another one for the export"
     if _is_model(folder):
         return f"{folder}: is an exported version; name the folder that its versions are in"
+    others = [other for other in _MODELS if other != kind and list(folder.glob(f"*/{_MODELS[other]}"))]
+    if others:
+        return f"{folder}: holds versions for {others[0]}; name another folder for {kind}"
     return folder_fault(folder)
 
 
 def _is_model(folder: Path) -> bool:
-    return (folder / "saved_model.pb").is_file()
+    return any((folder / name).is_file() for name in _MODELS.values())
 
 
 def _is_number(name: str) -> bool:

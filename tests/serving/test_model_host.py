@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import tensorflow as tf
 from toy_server import Toys, write_version
 
 from tf_transformer.errors import ExportError
@@ -236,3 +238,30 @@ def test_a_version_may_fail_in_any_way(hosted: Hosted, monkeypatch: pytest.Monke
     told = "version 2 is not loaded, version 1 is served: what nobody"
     assert hosted.said[1:] == [told] and hosted.number == 1  # and it is not tried again and again
     assert hosted.phases() == {2: Phase.END, 1: Phase.AVAILABLE}
+
+
+def recorded(version: Path, content: bytes | None = None) -> None:
+    """Puts a request beside a version, as an export does."""
+    from tf_transformer.export.warm_up_requests import WARM_UP, prediction_log
+
+    (version / WARM_UP).parent.mkdir()
+    path = str(version / WARM_UP)
+    with tf.io.TFRecordWriter(path) as file:
+        inputs = {"text": np.array([b"one", b"two", b"three"], object)}
+        file.write(prediction_log("any", "serving_default", inputs) if content is None else content)
+
+
+def test_requests_beside_a_version_are_played(hosted: Hosted, tmp_path: Path) -> None:
+    recorded(write_version(tmp_path, 2))
+    hosted.host.look(patient=False)
+    assert hosted.number == 2
+    signatures = hosted.toys.loaded[2].signatures
+    assert signatures["serving_default"].sizes == [3]
+    assert signatures["twice"].sizes == [2]  # made up, since there is no request for it
+
+
+def test_damaged_requests_say_nothing_against_a_version(hosted: Hosted, tmp_path: Path) -> None:
+    recorded(write_version(tmp_path, 2), content=b"\xff\xff")
+    hosted.host.look(patient=False)
+    assert hosted.number == 2
+    assert hosted.said[1].startswith("version 2 is not warmed up: assets.extra/tf_serving_warmup_requests")

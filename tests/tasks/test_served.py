@@ -177,3 +177,42 @@ def test_pieces_that_are_given_have_a_bound(short: ServedTranslator, name: str) 
         tf.errors.InvalidArgumentError, match=rf"`{name}` must have at most 20 pieces. Received:\] \[21\]"
     ):
         ask(21)
+
+
+def ops_of(function: Any) -> set[str]:
+    """The operations of a graph and of all that it calls."""
+    graph = function.get_concrete_function().graph.as_graph_def()
+    functions = {one.signature.name for one in graph.library.function}
+    nodes = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
+    return {node.op for node in nodes} - functions
+
+
+def test_ids_need_nothing_but_core_tensorflow(echo: Any) -> None:
+    text = ["abcdefghijklmnop"]
+    pieces = Preprocessor.train(
+        text, text, tokenizer="sentencepiece", vocabulary_size=30, byte_fallback=False
+    )
+    model = echo()
+    model.source_vocabulary_size = model.target_vocabulary_size = pieces.target_vocabulary_size
+    served = ServedTranslator(Translator(model, pieces, beam_size=3))
+    custom = set(pieces.custom_ops)
+    assert custom & ops_of(served.serving_default)
+    found = ops_of(served.ids)
+    assert not custom & found and not {name for name in found if "Sentencepiece" in name or "String" in name}
+
+
+def test_ids_in_and_ids_out(served: ServedTranslator, real: ServedTranslator) -> None:
+    # Two pieces and the end; nothing but the end; more than the five that are read, cut as texts are.
+    source_ids = tf.constant([[5, 6, 3, 0, 0, 0, 0], [3, 0, 0, 0, 0, 0, 0], [7, 8, 9, 10, 11, 12, 3]])
+    found = served.ids(source_ids)
+    assert found["ids"].numpy().tolist() == [[5, 6, 0, 0], [0, 0, 0, 0], [7, 8, 9, 10]]
+    assert {name: value.shape.rank for name, value in found.items()} == {
+        "ids": 2,
+        "score": 1,
+        "log_probability": 1,
+    }
+    task = real.task
+    by_ids = real.ids(task.source_ids(tf.constant(LINES)).to_tensor())
+    by_text = real.serving_default(tf.constant(LINES))
+    assert plain(task.preprocessor.decode_target(by_ids["ids"])) == plain(by_text["text"])
+    np.testing.assert_allclose(by_ids["score"], by_text["score"], rtol=1e-5)

@@ -1,7 +1,9 @@
 """From a folder to what answers: one line a task."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from tf_transformer.build import load_run
 from tf_transformer.build.ensemble import together
@@ -11,8 +13,9 @@ from tf_transformer.cli.image_classification import ImageClassificationFace
 from tf_transformer.cli.task_face import TaskFace
 from tf_transformer.cli.translation import TranslationFace
 from tf_transformer.cli.vector_classification import VectorClassificationFace
+from tf_transformer.errors import ExportError
 from tf_transformer.export.loading import load_export
-from tf_transformer.manifest import is_export
+from tf_transformer.manifest import is_export, newest_version, read_manifest
 from tf_transformer.tasks.batches import share_cores
 
 FACES: dict[str, type[TaskFace]] = {
@@ -37,8 +40,20 @@ def open_answering(path: Path, checkpoint: str | None, ensemble: Sequence[Path] 
     """
     if is_export(path):
         share_cores()
-        exported = load_export(path)
+        exported = _exported(path)
         return FACES[exported.manifest.task](exported)
     run = load_run(path, checkpoint or "best")
     others = [load_run(other, checkpoint or "best") for other in ensemble]
     return FACES[run.recipe.task](together(run, others) if others else run)
+
+
+def _exported(path: Path) -> Any:
+    """An export, by what runs it."""
+    folder = newest_version(path)
+    if read_manifest(folder).kind == "savedmodel":
+        return load_export(folder)
+    if find_spec("ctranslate2") is None:
+        raise ExportError(f"{folder}: needs ctranslate2: pip install 'tf-transformer[ctranslate2]'")
+    from tf_transformer.export.ctranslate2_model import load_ctranslate2
+
+    return load_ctranslate2(folder)

@@ -1,14 +1,22 @@
 """The verbs that show or give away what is inside a run: ``export`` and ``inspect``."""
 
 import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from tf_transformer.cli.options import Checkpoint, Debug, Overrides, Quiet, RunFolder, bounded
 from tf_transformer.cli.quiet_import import quiet_import
-from tf_transformer.errors import counted, printable
+from tf_transformer.errors import ExportError, counted, printable
+
+if TYPE_CHECKING:
+    from tf_transformer.manifest import Manifest
+
+Format = Literal["savedmodel", "ctranslate2"]
+Weights = Literal["float32", "float16", "int8"]
 
 
 def export(
@@ -17,30 +25,50 @@ def export(
         Path,
         typer.Argument(metavar="DIR", help="Where versions go: DIR/1, DIR/2 and so on.", show_default=False),
     ],
-    format: Annotated[Literal["savedmodel"], typer.Option(help="What is written.")] = "savedmodel",
+    format: Annotated[Format, typer.Option(help="What will run it.")] = "savedmodel",
+    weights: Annotated[
+        Weights, typer.Option(help="How weights are stored: fewer bytes, and a little other answers.")
+    ] = "float32",
     checkpoint: Checkpoint = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Write and verify a SavedModel.
+    """Write and verify a SavedModel, or a model for CTranslate2.
 
-    It takes strings and gives strings, anywhere TensorFlow runs. A clean process without this package
-    loads it and must answer as the run does. An export whose answers differ is refused.
+    A SavedModel takes strings and gives strings, anywhere TensorFlow runs. A clean process without this
+    package loads it and must answer as the run does. An export whose answers differ is refused.
+
+    With --format ctranslate2 a translator is written for that runtime, the fastest there is on a CPU, with
+    its vocabulary and its tokenizer beside it, and verified sentence by sentence against the run. predict,
+    evaluate and score take either export in place of a run.
+
+    Other weights than float32 must come close to the run's probabilities; manifest.json says how close.
 
     \b
     Example: tf-transformer export runs/quickstart exports/quickstart
+             tf-transformer export runs/quickstart exports/fast --format ctranslate2 --weights int8
     """
     from tf_transformer.manifest import export_fault
-    from tf_transformer.run_folder import versions
 
-    if fault := export_fault(folder):
+    if fault := export_fault(folder, format):
         raise typer.BadParameter(fault, param_hint="DIR")
+    if format == "ctranslate2" and find_spec("ctranslate2") is None:
+        raise ExportError("--format ctranslate2 needs ctranslate2: pip install 'tf-transformer[ctranslate2]'")
     with quiet_import():
         from tf_transformer.build import load_run
-        from tf_transformer.export.saved_model import export_saved_model
-    from tf_transformer.recipe import recipe_digest
 
     loaded = load_run(run, checkpoint or "best")
+    version, manifest = _write(loaded, folder, format, weights)
+    if not quiet:
+        for note in (*loaded.notes, *_told(loaded.checkpoint, manifest)):
+            print(printable(note), file=sys.stderr)
+    print(version)
+
+
+def _write(loaded: Any, folder: Path, format: Format, weights: Weights) -> tuple[Path, "Manifest"]:
+    from tf_transformer.recipe import recipe_digest
+    from tf_transformer.run_folder import versions
+
     facts = {
         "checkpoint": loaded.checkpoint,
         "step": loaded.step,
@@ -48,21 +76,44 @@ def export(
         "versions": {name: str(version) for name, version in versions().items()},
         **loaded.problem.manifest_facts(),
     }
-    version, manifest = export_saved_model(
-        loaded.task, folder, samples=loaded.problem.samples(loaded.folder), facts=facts
-    )
-    for note in () if quiet else loaded.notes:
-        print(printable(note), file=sys.stderr)
-    if not quiet:
-        needs = (
-            f"needs {', '.join(manifest.python_modules)}"
-            if manifest.python_modules
-            else "needs TensorFlow alone"
+    common: dict[str, Any] = {
+        "samples": loaded.problem.samples(loaded.folder),
+        "facts": facts,
+        "weights": weights,
+    }
+    if format == "ctranslate2":
+        from tf_transformer.export.ctranslate2_model import export_ctranslate2
+
+        return export_ctranslate2(loaded.task, folder, **common)
+    from tf_transformer.export.saved_model import export_saved_model
+
+    def fresh() -> Any:
+        return loaded.problem.task(loaded.task.model, loaded.task.side)
+
+    return export_saved_model(loaded.task, folder, fresh=fresh, **common)
+
+
+def _told(checkpoint: str, manifest: "Manifest") -> Iterator[str]:
+    """What was written, for a person."""
+    found = manifest.verification
+    checked = found.get("sentences") or found.get("examples", 0)
+    needs = "needs TensorFlow alone"
+    if manifest.kind == "ctranslate2":
+        needs = "needs ctranslate2"
+    elif manifest.python_modules:
+        needs = f"needs {', '.join(manifest.python_modules)}"
+    yield f"checkpoint {checkpoint}; {counted(checked, 'answer')} verified; {needs}"
+    if "rounding" in found:
+        moved = found["rounding"]
+        far = f"{moved['mean']:.4f} in the mean, {moved['greatest']:.4f} at most"
+        yield f"{manifest.weights} moves {moved['of']} by {far}"
+    if manifest.kind == "ctranslate2":
+        beams = " and ".join(map(str, found["beams"]))
+        yield (
+            f"by beams of {beams} without a length penalty, {counted(found['num_different'], 'answer')} of "
+            f"{checked * len(found['beams']):,} differ from the run's; as the recipe searches, "
+            f"{checked - found['same_by_the_recipe']:,} of {checked:,}"
         )
-        checked = manifest.verification.get("sentences") or manifest.verification.get("examples", 0)
-        verified = f"{counted(checked, 'answer')} verified"
-        print(f"checkpoint {loaded.checkpoint}; {verified}; {needs}", file=sys.stderr)
-    print(version)
 
 
 def inspect(

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tf_transformer.build import LoadedRun
 from tf_transformer.cli.task_options import TASKS
@@ -10,6 +10,9 @@ from tf_transformer.errors import RunError, counted
 from tf_transformer.evaluation import EvaluationSet, Evaluator
 from tf_transformer.export.loading import ExportedModel
 from tf_transformer.tasks import Hypothesis
+
+if TYPE_CHECKING:
+    from tf_transformer.export.ctranslate2_model import CTranslate2Model
 
 Options = Mapping[str, Any]
 """What was given on the command line, by the option's name without hyphens in front: ``n-best``."""
@@ -23,6 +26,7 @@ class TaskFace(ABC):
 
     Attributes:
         UNIT: What an example is called.
+        task: What answers.
         run: The run, or None.
         exported: The exported model, or None.
         name: The model and its checkpoint, for a person.
@@ -30,10 +34,11 @@ class TaskFace(ABC):
     """
 
     UNIT: ClassVar[str]
+    task: Any
 
-    def __init__(self, found: LoadedRun | ExportedModel) -> None:
+    def __init__(self, found: "LoadedRun | ExportedModel | CTranslate2Model") -> None:
         self.run = found if isinstance(found, LoadedRun) else None
-        self.exported = found if isinstance(found, ExportedModel) else None
+        self.exported: Any = None if isinstance(found, LoadedRun) else found
         self.notes: Sequence[str] = () if self.run is None else self.run.notes
         if isinstance(found, LoadedRun):
             updates = counted(found.step, "update")

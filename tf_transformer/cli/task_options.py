@@ -21,6 +21,7 @@ class TaskOptions:
         evaluate: Those of ``evaluate``.
         examples: Of the latter, those that together name examples to evaluate on.
         runs_only: Options that an exported model, which answers as it was exported, cannot take.
+        ctranslate2: Of all options of ``predict``, those that a model for CTranslate2 cannot take.
         scores_exports: Whether ``evaluate`` takes an exported model.
         score: The options of ``score``, none where there is no such verb for it.
         needs: Options that go with another one alone, and which.
@@ -31,6 +32,7 @@ class TaskOptions:
     evaluate: frozenset[str]
     examples: tuple[str, ...]
     runs_only: frozenset[str] = frozenset()
+    ctranslate2: frozenset[str] = frozenset()
     scores_exports: bool = True
     score: frozenset[str] = frozenset()
     needs: Mapping[str, str] = field(default_factory=dict)
@@ -65,6 +67,11 @@ SEARCH = (
     "--ensemble",
 )
 """Options of who searches for translations."""
+RUNS_SEARCH = (
+    *("--temperature", "--top-k", "--top-p", "--seed", "--sample", "--alternatives", "--details"),
+    *("--diversity", "--replace-unknown", "--on-long", "--ensemble"),
+)
+"""Those of them that only a run itself follows."""
 
 TASKS: dict[str, TaskOptions] = {
     "translate": TaskOptions(
@@ -73,6 +80,7 @@ TASKS: dict[str, TaskOptions] = {
         evaluate=frozenset({"--source", "--target", "--tag", "--tokenize"}),
         examples=("--source", "--target"),
         runs_only=frozenset(SEARCH),
+        ctranslate2=frozenset({"--prefix", *RUNS_SEARCH}),
         score=frozenset({"--tag", "--target"}),
         needs=dict.fromkeys(("--temperature", "--top-k", "--top-p", "--seed"), "--sample"),
     ),
@@ -123,6 +131,7 @@ def check_options(
 
     exported = is_export(model)
     task = task_of(model, exported)
+    kind = kind_of(model) if exported else None
     named = [name for name, value in given.items() if value is not None and value is not False]
     if task is None:
         if verb == "evaluate":
@@ -140,8 +149,10 @@ def check_options(
         needed = TASKS[task].needs.get(name, name)
         if needed not in named:
             raise typer.BadParameter(f"goes with {needed}", param_hint=name)
-        if exported and (name == "--checkpoint" or name in TASKS[task].runs_only):
-            raise typer.BadParameter(f"is for runs, and {model} is an exported model", param_hint=name)
+        refused = TASKS[task].ctranslate2 if kind == "ctranslate2" else TASKS[task].runs_only
+        if exported and (name == "--checkpoint" or name in refused):
+            what = "a model for CTranslate2" if kind == "ctranslate2" else "an exported model"
+            raise typer.BadParameter(f"is for runs, and {model} is {what}", param_hint=name)
     if verb != "evaluate":
         return
     _check_examples([TASKS[task]], named)
@@ -155,6 +166,15 @@ def _check_examples(tasks: Iterable[TaskOptions], named: Collection[str]) -> Non
     wanted = [options.examples for options in tasks if set(options.examples) & set(named)]
     if wanted and not any(set(names) <= set(named) for names in wanted):
         raise typer.BadParameter(f"{' and '.join(wanted[0])} must be given together")
+
+
+def kind_of(model: Path) -> str | None:
+    """What runs an export; None where it cannot be told."""
+    from tf_transformer.manifest import newest_version, read_manifest
+
+    with suppress(ProjectError, OSError):
+        return read_manifest(newest_version(model)).kind
+    return None
 
 
 def task_of(model: Path, exported: bool) -> str | None:

@@ -1,7 +1,7 @@
 """Translation on the command line."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
@@ -19,6 +19,9 @@ from tf_transformer.export.loading import ExportedModel
 from tf_transformer.tasks import Hypothesis
 from tf_transformer.tasks.exported import ExportedTranslator
 from tf_transformer.text import Normalizer, SourceForm
+
+if TYPE_CHECKING:
+    from tf_transformer.export.ctranslate2_model import CTranslate2Model
 
 _DRAWING = ("temperature", "top-k", "top-p", "seed")
 _SEARCH = {
@@ -46,12 +49,12 @@ class TranslationFace(TaskFace):
 
     UNIT: ClassVar[str] = "sentence"
 
-    def __init__(self, found: LoadedRun | ExportedModel) -> None:
+    def __init__(self, found: "LoadedRun | ExportedModel | CTranslate2Model") -> None:
         super().__init__(found)
         self.read = self.cut = self.split = self.unfinished = 0
-        if isinstance(found, LoadedRun):
-            self.task = found.task
-            self.form: SourceForm = found.task.side.source_form
+        if not isinstance(found, ExportedModel):
+            self.task: Any = found.task
+            self.form: SourceForm = found.task.preprocessor.source_form
         else:
             manifest = found.manifest
             normalizer = Normalizer(manifest.normal_form, manifest.lowercase)
@@ -90,11 +93,16 @@ class TranslationFace(TaskFace):
         lines = self._lines(texts, options)
         self._refuse_long(lines, options, first)
         found = self._hypotheses(lines, options)
-        if self.run is not None:  # an export does not say what it cuts
+        if self._searches:  # a SavedModel does not say what it cuts
             self._count_long(lines, options)
         self.unfinished += sum(answers[0].finished is False for answers in found)
         for text, answers in zip(texts, found, strict=True):
             yield hypothesis_lines(text, answers, options, one_line)
+
+    @property
+    def _searches(self) -> bool:
+        """Whether a search is here, with its options, and not inside a SavedModel."""
+        return not isinstance(self.exported, ExportedModel)
 
     def _rule(self, options: Options) -> str:
         return str(options["on-long"] or self.task.options.on_long)
@@ -116,7 +124,7 @@ class TranslationFace(TaskFace):
 
     def _hypotheses(self, texts: list[str], options: Options) -> list[list[Hypothesis]]:
         number, prefix = options["n-best"], options["prefix"]
-        if self.run is not None:
+        if self._searches:
             return self._searched(texts, options)
         if prefix is not None:
             if number > 1:
@@ -133,6 +141,9 @@ class TranslationFace(TaskFace):
     def _searched(self, texts: list[str], options: Options) -> list[list[Hypothesis]]:
         search, details, prefix = self._search(options), options["details"], options["prefix"]
         try:
+            if self.run is None:
+                found: list[list[Hypothesis]] = self.task.n_best(texts, options["n-best"], **search)
+                return found
             if options["alternatives"] is not None:
                 answers: list[list[Hypothesis]] = self.task.alternatives(
                     texts, options["alternatives"], prefix=prefix or "", details=details, **search

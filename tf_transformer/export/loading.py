@@ -108,6 +108,10 @@ def load_export(path: Path) -> ExportedModel:
     """
     folder = newest_version(path)
     manifest = read_manifest(folder)
+    if manifest.kind != "savedmodel":
+        raise ExportError(
+            f"{folder}: is a model for {manifest.kind}; export the run without --format for this"
+        )
     check_whole(folder, manifest)
     try:
         for module in manifest.python_modules:

@@ -4,76 +4,83 @@
 
     DIR/<version>/
       saved_model.pb  variables/  assets/  fingerprint.pb
+      assets.extra/tf_serving_warmup_requests
       manifest.json        what it is, what it needs, and that it was verified
 
 A version is written aside, verified in a clean process, and only then renamed into place.
 """
 
-import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import tensorflow as tf
 
-from tf_transformer.errors import ExportError
+from tf_transformer.export.stored_weights import StoredWeights, closeness
 from tf_transformer.export.verification import verify
-from tf_transformer.files import sync_folder
-from tf_transformer.manifest import Manifest, export_fault, file_sizes, next_version, write_manifest
+from tf_transformer.export.versions import write_version
+from tf_transformer.export.warm_up_requests import write_warm_up
+from tf_transformer.manifest import Manifest, WeightKind, file_sizes
 from tf_transformer.tasks.task import Task
 
 
 def export_saved_model(
-    task: Task, folder: Path, *, samples: Sequence[Any], facts: Mapping[str, Any]
+    task: Task,
+    folder: Path,
+    *,
+    samples: Sequence[Any],
+    facts: Mapping[str, Any],
+    weights: WeightKind = "float32",
+    fresh: Callable[[], Task] | None = None,
 ) -> tuple[Path, Manifest]:
     """Writes ``task`` as the next version under ``folder``, verified in a clean process.
 
     Args:
-        task: A trained task in float32.
+        task: A trained task in float32. With other ``weights`` its model is left with rounded ones.
         folder: The export's folder; versions are its numbered subfolders.
         samples: Examples that the reloaded model must answer as the task does.
         facts: Fields of the manifest that the run knows (versions, recipe digest, checkpoint, …).
+        weights: How weights are stored; the graph makes float32 of them.
+        fresh: Makes the task anew, around the same model; needed for other ``weights``, since graphs that
+            were made already read the model's own.
 
     Returns:
         The folder of the new version, and its manifest.
 
     Raises:
-        ExportError: When the folder cannot be written or the reloaded model answers differently;
-            nothing is left behind then.
+        ExportError: When the folder cannot be written, rounding changes the model too much, or the reloaded
+            model answers differently; nothing is left behind then.
+        ValueError: When ``fresh`` is needed and missing.
     """
-    if fault := export_fault(folder):
-        raise ExportError(fault)
-    version, is_new = next_version(folder), not folder.exists()
-    aside = folder / f".{version}.writing"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(aside, ignore_errors=True)
-        signatures = _save(task, aside)
+    if weights != "float32" and fresh is None:
+        raise ValueError(f"`fresh` must be given for other weights than float32. Received: {weights}")
+
+    def write(aside: Path) -> Manifest:
+        saved = task
+        rounding: dict[str, Any] = {}
+        if fresh is not None and weights != "float32":
+            stored = StoredWeights(task.model, weights)
+            rounding = closeness(task, samples, stored.round_model, weights)
+            saved = fresh()
+            saved.weights = stored
+        signatures = _save(saved, aside)
         modules: tuple[Literal["tensorflow_text"], ...] = ("tensorflow_text",) if task.custom_ops else ()
-        report = verify(aside, task.trial(samples), modules)
-        manifest = Manifest(
+        trial = task.trial(samples)
+        report = verify(aside, trial, modules)
+        write_warm_up(aside, folder.name, trial)
+        return Manifest(
             task=task.TASK,
             signatures=signatures,
+            weights=weights,
             **task.manifest_facts(),
             custom_ops=tuple(report.custom_ops),
             python_modules=modules,
             files=file_sizes(aside),
-            verification=report.summary,
+            verification={**report.summary, **rounding},
             **facts,
         )
-        write_manifest(aside, manifest)
-        sync_folder(aside)
-        aside.rename(folder / str(version))
-        sync_folder(folder)
-    except OSError as error:
-        raise ExportError(f"{folder}: cannot write the export ({error})") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-        if is_new:
-            with suppress(OSError):  # only an empty folder can be removed: one where the export failed
-                folder.rmdir()
-    return folder / str(version), manifest
+
+    return write_version(folder, "savedmodel", write)
 
 
 def _save(task: Task, folder: Path) -> tuple[str, ...]:

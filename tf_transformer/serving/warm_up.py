@@ -1,54 +1,67 @@
 """A version's first calls, before anybody waits: the first one of a graph takes many times as long."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf.message import DecodeError
+from tensorflow_serving.apis import prediction_log_pb2
 
 from tf_transformer.manifest import Manifest
-from tf_transformer.serving.signature import Arrays, ServedSignature, Spec
-from tf_transformer.serving.version import ServedVersion
+from tf_transformer.serving.fault import invalid
+from tf_transformer.serving.signature import Arrays, ServedSignature
+from tf_transformer.serving.tensor_protos import to_array
+from tf_transformer.serving.version import DEFAULT_SIGNATURE, ServedVersion
+from tf_transformer.tasks.example_inputs import example_inputs
 
-_ROWS = 2
-_PIXELS = 32  # where a model takes any height and width
 _TEXT = b"1 2 3"
+_PIXELS = 32  # where a model takes any height and width
 _SIZES = (("height", _PIXELS), ("width", _PIXELS), ("channels", 1))
-_NEUTRAL = {"temperature": 1, "top_p": 1}
+_RECORDED = "assets.extra/tf_serving_warmup_requests"
 
 
 def warm_up(version: ServedVersion) -> None:
-    """Calls each signature whose arguments are known here.
+    """Plays the requests that a version brings, and calls each other signature whose arguments are known.
 
     Raises:
         Fault: When one does not answer.
     """
+    played = set()
+    for signature, inputs in _recorded(version):
+        signature.check(inputs)
+        signature.run(inputs)
+        played.add(signature.name)
     for signature in version.signatures.values():
-        inputs = _example(signature, version.manifest)
-        if inputs is not None:
-            signature.run(inputs)
+        text = _picture(version.manifest) if version.manifest.image_form else _TEXT
+        made_up = None if signature.name in played else example_inputs(signature.inputs, {}, text)
+        if made_up is not None:
+            signature.run(made_up)
 
 
-def _example(signature: ServedSignature, manifest: Manifest) -> Arrays | None:
-    found = {name: _argument(name, spec, manifest) for name, spec in signature.inputs.items()}
-    known = {name: array for name, array in found.items() if array is not None}
-    return known if len(known) == len(found) else None
-
-
-def _argument(name: str, spec: Spec, manifest: Manifest) -> Any:
-    """An array for an argument, or None where nobody can say what it means."""
-    if spec.shape is None:
-        return None
-    shape = [size or _ROWS for size in spec.shape]
-    if spec.dtype == tf.string:
-        content = _picture(manifest) if manifest.image_form else _TEXT
-        return np.full(shape, content, object)
-    if spec.dtype.is_floating or spec.dtype.is_integer:
-        return np.full(shape, _NEUTRAL.get(name, 1), spec.array_type)
-    return None
+def _recorded(version: ServedVersion) -> Iterator[tuple[ServedSignature, Arrays]]:
+    """The requests beside a version, as TensorFlow Serving has them."""
+    path = version.folder / _RECORDED
+    if not path.is_file():
+        return
+    try:
+        records = list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
+        logs = [prediction_log_pb2.PredictionLog.FromString(record) for record in records]
+    except (tf.errors.OpError, DecodeError):
+        raise invalid(f"{_RECORDED} is damaged") from None
+    for request in (log.predict_log.request for log in logs):
+        signature = version.signatures.get(request.model_spec.signature_name or DEFAULT_SIGNATURE)
+        if signature is None:
+            continue
+        found = {name: request.inputs[name] for name in request.inputs if name in signature.inputs}
+        yield (
+            signature,
+            {name: to_array(proto, signature.inputs[name], name) for name, proto in found.items()},
+        )
 
 
 def _picture(manifest: Manifest) -> bytes:
     form = manifest.image_form
-    pixels = np.zeros([form.get(size) or default for size, default in _SIZES], np.uint8)
+    pixels: np.ndarray[Any, Any] = np.zeros([form.get(size) or default for size, default in _SIZES], np.uint8)
     content: bytes = tf.io.encode_png(pixels).numpy()
     return content

@@ -1,8 +1,11 @@
 """What tasks that give an example one of some labels are made of, whatever the example is."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
+
+import numpy as np
+import tensorflow as tf
 
 from tf_transformer.models import Classifier
 from tf_transformer.tasks.classification import Answer
@@ -33,6 +36,15 @@ class ClassifierTask(TaskModule):
         """The labels, in the order of the probabilities."""
         names: tuple[str, ...] = self.preprocessor.labels.names
         return names
+
+    def probe(self, samples: Sequence[Any]) -> Callable[[], np.ndarray[Any, Any]]:
+        """See `Task`: the probabilities of all labels."""
+        return lambda: np.array([answer.probabilities for answer in self.answers(samples)])
+
+    def logits(self, **inputs: tf.Tensor) -> tf.Tensor:
+        """What the model says of a batch, float32 ``[B, C]``, inside a SavedModel's graph."""
+        with self.weights.reading():
+            return self.model(inputs, training=False)
 
     @abstractmethod
     def answers(self, examples: Sequence[Any]) -> list[Answer]:

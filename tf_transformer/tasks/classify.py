@@ -114,7 +114,7 @@ class TextClassifier(ClassifierTask):
         """
         strings = self.preprocessor.normalizer(texts)
         text_ids = self._cut(self.preprocessor.encode_text(strings))
-        logits = self.model({"source_ids": text_ids.to_tensor(PAD_ID)}, training=False)
+        logits = self.logits(source_ids=text_ids.to_tensor(PAD_ID))
         return answered(logits, self.preprocessor.answerable(strings, text_ids), self.labels)
 
     def normalize(self, texts: Sequence[str]) -> list[str]:

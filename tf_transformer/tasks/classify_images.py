@@ -123,7 +123,7 @@ class ImageClassifier(ClassifierTask):
         Raises:
             tf.errors.InvalidArgumentError: If one is no picture, broken, or of another form.
         """
-        logits = self.model({"images": self.preprocessor.decode(contents)}, training=False)
+        logits = self.logits(images=self.preprocessor.decode(contents))
         return answered(logits, tf.ones_like(contents, tf.bool), self.labels)
 
     def looked_at(self, contents: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -135,7 +135,8 @@ class ImageClassifier(ClassifierTask):
         Returns:
             ``relevance``, as of the method of this name.
         """
-        return {"relevance": self._followed(self.preprocessor.decode(contents))}
+        with self.weights.reading():
+            return {"relevance": self._followed(self.preprocessor.decode(contents))}
 
     def served(self) -> "ServedImageClassifier":
         """See `Task`."""

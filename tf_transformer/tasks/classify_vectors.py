@@ -118,7 +118,7 @@ class VectorClassifier(ClassifierTask):
         # What stands behind the end, NaN say, has no part in the answer.
         real = tf.where(tf.sequence_mask(sizes, tf.shape(cut)[1])[:, :, None], cut, 0.0)
         finite = tf.reduce_all(tf.math.is_finite(real), axis=[1, 2])
-        logits = self.model({"vectors": real, "lengths": sizes}, training=False)
+        logits = self.logits(vectors=real, lengths=sizes)
         return answered(logits, finite & (sizes > 0), self.labels)
 
     def served(self) -> tf.Module:

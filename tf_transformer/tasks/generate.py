@@ -4,13 +4,14 @@ Shapes: B prompts, K samples, P pieces of the longest prompt, T of the longest c
 """
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tf_transformer.arguments import list_of_strings, whole_number
+from tf_transformer.decoding.drawing import token_log_probabilities
 from tf_transformer.decoding.sampling import Request, Sampler, SamplingState, sample, state_shapes
 from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.decoding.window import Windowed
@@ -141,6 +142,19 @@ class Generator(TaskModule):
         """See `Task`."""
         return generation_trial(self, samples)
 
+    def probe(self, samples: Sequence[str]) -> Callable[[], np.ndarray[Any, Any]]:
+        """See `Task`: the log-probability of each piece of the samples, as far as the window goes."""
+        inputs, labels = self.preprocessor.assemble(
+            self.preprocessor.encode_prompt(_strings(samples))[:, : self.window]
+        )
+
+        def look() -> np.ndarray[Any, Any]:
+            logits = tf.cast(self.model(inputs, training=False), tf.float32)
+            found = token_log_probabilities(logits, labels).numpy()
+            return np.asarray(found[labels.numpy() != PAD_ID])
+
+        return look
+
     def check(self, **sampling: Any) -> None:
         """Refuses sampling options that cannot be.
 
@@ -206,9 +220,10 @@ class Generator(TaskModule):
         return tf.ragged.boolean_mask(ids, tf.ragged.range(lengths) >= forgotten[:, tf.newaxis])
 
     def _sampled(self, request: Request, rules: tuple[Any, ...], num_samples: int) -> SearchResult:
-        cache, taken = self._read_prompts(request, num_samples)
         step = self._reader.step
-        return sample(step, cache, request, num_samples=num_samples, taken=taken, **dict(rules))
+        with self.weights.reading():
+            cache, taken = self._read_prompts(request, num_samples)
+            return sample(step, cache, request, num_samples=num_samples, taken=taken, **dict(rules))
 
     def _read_prompts(self, request: Request, num_samples: int) -> tuple[Any, tf.Tensor]:
         """What all prompts have in length is read at once: the cache, and how many tokens that are."""

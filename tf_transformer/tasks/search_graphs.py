@@ -33,7 +33,7 @@ class SearchGraphs:
         self.task = task
         self._searches = functools.cache(self._traced)
         self._reread = tf.function(
-            lambda *given: reread(task.model, *given),
+            self._read_again,
             input_signature=[_IDS, _TARGETS, _PIECES, _FINISHED],
             autograph=False,
         )
@@ -62,12 +62,22 @@ class SearchGraphs:
         found: Reread = self._reread(source_ids, ids, pieces, finished)
         return found
 
+    def _read_again(self, *given: tf.Tensor) -> Reread:
+        with self.task.weights.reading():
+            return reread(self.task.model, *given)
+
     def _traced(
         self, options: SearchOptions, names: tuple[str, ...]
     ) -> Callable[[tf.Tensor, tf.Tensor, Mapping[str, tf.Tensor]], SearchResult]:
-        search = TranslationSearch(self.task.model, self.task.preprocessor, options)
+        task = self.task
+        search = TranslationSearch(task.model, task.preprocessor, options)
+
+        def found(source_ids: tf.Tensor, num_results: tf.Tensor, given: Given) -> SearchResult:
+            with task.weights.reading():
+                return search.search(source_ids, num_results, given)
+
         graph: Callable[..., SearchResult] = tf.function(
-            search.search,
+            found,
             input_signature=[_IDS, _NUMBER, {name: GIVEN[name] for name in names}],
             autograph=False,  # loops are written as such; converting all that is called takes seconds
         )

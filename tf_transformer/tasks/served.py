@@ -25,6 +25,7 @@ _SEARCH = {
 _SAMPLE = {"seed": tf.int32, "temperature": tf.float32, "top_k": tf.int32, "top_p": tf.float32}
 _PENALTIES = ("length_penalty", "repetition_penalty")
 _INSPECT = {"target": tf.string, "target_ids": tf.string, "layer": tf.int32}
+_IDS = tf.TensorSpec([None, None], tf.int32, name="source_ids")
 _BEST = ("text", "score", "log_probability")
 
 
@@ -56,6 +57,8 @@ class ServedTranslator(tf.Module):
             head, the attention of pieces to source pieces, ``cross`` ``[B, H, T + 1, S]``, of source pieces
             to each other, ``encoder``, and of pieces to those before, ``decoder``, whose first column is the
             start; ``num_layers`` ``[B, 2]`` of encoder and decoder.
+        ids: The best translation as ids, of ids: for who makes pieces of text elsewhere. Its graph has no
+            other operations than core TensorFlow's.
     """
 
     def __init__(self, task: Any) -> None:
@@ -71,6 +74,7 @@ class ServedTranslator(tf.Module):
         self.attention = _signature(self._attention, has_tags)
         self.explore = _signature(self._explore, has_tags, {**_SEARCH, "prefix_ids": tf.string})
         self.inspect = _signature(self._inspect, has_tags, _INSPECT)
+        self.ids = tf.function(self._ids, input_signature=[_IDS], autograph=False)
 
     def _best(self, texts: tf.Tensor, **given: tf.Tensor) -> Outputs:
         answer = self.task.answer(texts, self.task.options, num_results=1, **given)
@@ -138,10 +142,26 @@ class ServedTranslator(tf.Module):
         most = tf.minimum(max_length, self.task.longest_answer)
         return explored(self.task, texts, min_lengths=min_length, max_lengths=most, **given)
 
+    def _ids(self, source_ids: tf.Tensor) -> Outputs:
+        task = self.task
+        source_ids = task.cut_ids(source_ids)
+        given = {"seeds": _seeds_of_ids(source_ids, task.options.seed)} if task.options.sample else {}
+        result = task.search(source_ids, task.options, 1, given)
+        return {
+            "ids": result.ids[:, 0],
+            "score": result.scores[:, 0],
+            "log_probability": result.log_probabilities[:, 0],
+        }
+
     def _inspect(
         self, texts: tf.Tensor, target: tf.Tensor, target_ids: tf.Tensor, layer: tf.Tensor
     ) -> Outputs:
-        return inspected(self.task, texts, target, target_ids, layer)
+        with self.task.weights.reading():
+            return inspected(self.task, texts, target, target_ids, layer)
+
+
+def _seeds_of_ids(ids: tf.Tensor, seed: int) -> tf.Tensor:
+    return seeds_of(tf.strings.reduce_join(tf.strings.as_string(ids), axis=1, separator=" "), seed)
 
 
 def _signature(

@@ -19,7 +19,7 @@ def call_as_in_memory(served: tf.Module, signature: str, inputs: Inputs, may_dif
     Args:
         served: Has the function.
         signature: Its name.
-        inputs: The arguments, a value an example.
+        inputs: The arguments, a value an example; the first one says what an example is.
         may_differ: The share of examples whose answers may differ: where a piece is chosen, rounding may
             decide between two that are equally good, and all that follows is another answer then.
     """
@@ -29,17 +29,18 @@ def call_as_in_memory(served: tf.Module, signature: str, inputs: Inputs, may_dif
     expected = {name: output.numpy() for name, output in outputs.items()}
 
     def check(inputs: Inputs, answer: Mapping[str, Any]) -> None:
+        examples = next(iter(inputs.values()))
         others = [
             (row, name)
-            for row in range(len(inputs["text"]))
+            for row in range(len(examples))
             for name in expected
             if not _equal(expected[name][row], answer[name][row])
         ]
-        if len({row for row, _ in others}) > may_differ * len(inputs["text"]):
+        if len({row for row, _ in others}) > may_differ * len(examples):
             row, name = others[0]
             raise ExportError(
                 f"the exported model answers differently, so it was not kept: {name} of {signature} for "
-                f"{inputs['text'][row]!r} is {_shown(expected[name][row])} in the run and "
+                f"{examples[row]!r} is {_shown(expected[name][row])} in the run and "
                 f"{_shown(answer[name][row])} in the export"
             )
 

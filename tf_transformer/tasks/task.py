@@ -3,10 +3,12 @@
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 import tensorflow as tf
 
 Inputs = Mapping[str, Sequence[Any]]
@@ -50,11 +52,13 @@ class Task(Protocol):
         TASK: The recipe's name of it, such as ``translate``.
         SIGNATURES: The names of the functions of ``served`` that a SavedModel offers.
         model: The model; its weights may be replaced.
+        weights: Its weights, as graphs read them.
     """
 
     TASK: str
     SIGNATURES: tuple[str, ...]
     model: Any
+    weights: "ModelWeights"
 
     @property
     def side(self) -> Any:
@@ -65,7 +69,7 @@ class Task(Protocol):
         """Operations in the graph that core TensorFlow lacks; ``import tensorflow_text`` brings them."""
 
     def served(self) -> tf.Module:
-        """The root of a SavedModel: it holds the task and, as attributes, the functions of ``SIGNATURES``."""
+        """Has, as attributes, the functions of ``SIGNATURES``."""
 
     def export(self, folder: str | Path) -> tuple[str, ...]:
         """Writes a SavedModel; returns the names of its signatures."""
@@ -75,6 +79,38 @@ class Task(Protocol):
 
     def trial(self, samples: Sequence[Any]) -> Trial:
         """How a SavedModel of this task is tried, on samples and on odd examples beside."""
+
+    def probe(self, samples: Sequence[Any]) -> Callable[[], np.ndarray[Any, Any]]:
+        """Looks at numbers that answers to samples hang on, with the weights that the model has then."""
+
+
+class ModelWeights:
+    """The weights of a model, as graphs read them and as a SavedModel holds them.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    @property
+    def variables(self) -> list[Any]:
+        """Keras' variables of the model."""
+        return list(self.model.variables)
+
+    @property
+    def held(self) -> Sequence[Any]:
+        """What a SavedModel tracks.
+
+        TensorFlow's own variables and not Keras', of which a graph of TensorFlow 1, as TensorFlow Serving
+        loads it, would have two of each: one that is restored and another one that is read.
+        """
+        return [variable.value for variable in self.variables]
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Entered by whoever runs the model inside a graph, in the graph that many may call."""
+        return nullcontext()
 
 
 class TaskModule(tf.Module):
@@ -91,6 +127,7 @@ class TaskModule(tf.Module):
     def __init__(self, name: str, model: Any, preprocessor: Any) -> None:
         super().__init__(name=name)
         self.model = model
+        self.weights = ModelWeights(model)
         self.preprocessor = preprocessor
 
     @property
@@ -130,9 +167,7 @@ class TaskModule(tf.Module):
         # As they were traced: functions that a saved object has as attributes would be traced once more.
         signatures = {name: getattr(served, name).get_concrete_function() for name in self.SIGNATURES}
         root = tf.Module(name="served")
-        # TensorFlow's own variables and not Keras', of which a graph of TensorFlow 1, as TensorFlow Serving
-        # loads it, would have two of each: one that is restored and another one that is read.
-        root.side, root.weights = self.side, [variable.value for variable in self.model.variables]
+        root.side, root.weights = self.side, self.weights.held
         # Nobody trains what is served; its gradients would double the time of saving.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         tf.saved_model.save(root, folder, signatures=signatures, options=options)

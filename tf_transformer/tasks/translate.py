@@ -4,9 +4,10 @@ Shapes: B sentences, S source pieces, K hypotheses, T target pieces.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tf_transformer.arguments import list_of_strings, whole_number
@@ -53,6 +54,7 @@ class Translator(TranslationGraph):
     SIGNATURES = (
         "attention",
         "explore",
+        "ids",
         "inspect",
         "n_best",
         "prefix",
@@ -211,6 +213,16 @@ class Translator(TranslationGraph):
         """See `Task`."""
         trial = translation_trial(self, samples, self.preprocessor.source_form)
         return Trial([*trial.calls, *further_calls(self, samples)], trial.summary)
+
+    def probe(self, samples: Sequence[str]) -> Callable[[], np.ndarray[Any, Any]]:
+        """See `Task`: the log-probability a piece of the answers that samples have now."""
+        texts, answers = list(samples), self.translate(list(samples))
+
+        def look() -> np.ndarray[Any, Any]:
+            details = [one.details for one in self.score(texts, answers)]
+            return np.array([np.mean(one.log_probabilities) for one in details if one is not None])
+
+        return look
 
     def encode(self, texts: Sequence[str]) -> tf.RaggedTensor:
         """Source ids of ``texts``, with their tags, as the model gets them: cut to ``max_source_length``."""

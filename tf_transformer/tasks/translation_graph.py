@@ -122,6 +122,12 @@ class TranslationGraph(TaskModule):
         last = tf.equal(places, self.max_source_length - 1)
         return cut.with_flat_values(tf.where(last, END_ID, cut.flat_values))
 
+    def cut_ids(self, source_ids: tf.Tensor) -> tf.Tensor:
+        """Ids ``[B, S]`` of sources, zero-padded, each with its end token: cut to ``max_source_length``."""
+        cut = source_ids[:, : self.max_source_length]
+        is_last = tf.range(tf.shape(cut)[1]) == self.max_source_length - 1
+        return tf.where(is_last & (cut != PAD_ID), END_ID, cut)
+
     def texts_of(self, result: SearchResult) -> dict[str, tf.Tensor]:
         """What `answer` returns of a result."""
         shape = tf.shape(result.scores)  # [B, K]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tf_transformer.errors import ExportError
+from tf_transformer.presets import PAD_ID
 from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.signature_trial import call_as_in_memory
 from tf_transformer.tasks.task import Call, Inputs, Trial
@@ -28,7 +29,7 @@ def translation_trial(task: Any, samples: Sequence[str], form: SourceForm | None
         form: The form of its sources; None: each is one text.
     """
     form = form or SourceForm()
-    texts = [*samples, *(_line(form, place, text) for place, text in enumerate(ODD_TEXTS))]
+    texts = trial_texts(samples, form)
     alone = texts[: len(texts) : max(1, len(texts) // 4)]
     expected: dict[str, list[Hypothesis]] = dict(zip(texts, task.n_best(texts), strict=True))
 
@@ -53,7 +54,7 @@ def further_calls(task: Any, samples: Sequence[str]) -> list[Call]:
         samples: As for `translation_trial`.
     """
     form = task.preprocessor.source_form
-    lines = [*samples, *(_line(form, place, text) for place, text in enumerate(ODD_TEXTS))]
+    lines = trial_texts(samples, form)
     best = task.translate(lines)
     most = task.longest_answer
     # What is no text of its own, such as broken bytes, may come back as more pieces than it was.
@@ -80,11 +81,9 @@ def further_calls(task: Any, samples: Sequence[str]) -> list[Call]:
         "score": {"target": best},
         "attention": {},
     }
-    served, texts = task.served(), signature_inputs(form, lines)
-    calls = [
-        call_as_in_memory(served, name, {**texts, **more}, 0.0 if name == "score" else MAY_DIFFER)
-        for name, more in given.items()
-    ]
+    texts = signature_inputs(form, lines)
+    inputs: dict[str, Inputs] = {name: {**texts, **more} for name, more in given.items()}
+    inputs["ids"] = {"source_ids": task.encode(lines).to_tensor(PAD_ID).numpy().tolist()}
     # What is looked at is large: of a few.
     few = {name: values[:LOOKED_AT] for name, values in texts.items()}
     looks: dict[str, dict[str, Sequence[Any]]] = {
@@ -98,8 +97,10 @@ def further_calls(task: Any, samples: Sequence[str]) -> list[Call]:
             "layer": _in_turn((0, 1, -1), lines[:LOOKED_AT]),
         },
     }
-    return calls + [
-        call_as_in_memory(served, name, {**few, **more}, MAY_DIFFER) for name, more in looks.items()
+    inputs |= {name: {**few, **more} for name, more in looks.items()}
+    return [
+        call_as_in_memory(task.served(), name, arguments, 0.0 if name == "score" else MAY_DIFFER)
+        for name, arguments in inputs.items()
     ]
 
 
@@ -118,6 +119,11 @@ def _numbers(task: Any, texts: Sequence[str]) -> list[str]:
 def _in_turn(values: Sequence[float], lines: Sequence[str]) -> list[float]:
     """A value for each line."""
     return [values[place % len(values)] for place in range(len(lines))]
+
+
+def trial_texts(samples: Sequence[str], form: SourceForm) -> list[str]:
+    """Samples, and odd texts behind them, as sources of a translator."""
+    return [*samples, *(_line(form, place, text) for place, text in enumerate(ODD_TEXTS))]
 
 
 def signature_inputs(form: SourceForm, lines: Sequence[str]) -> dict[str, list[str]]:
