@@ -14,6 +14,7 @@ import typer
 
 from tf_transformer.cli import (
     answers,
+    comparison,
     exports,
     listing,
     plots,
@@ -50,6 +51,7 @@ for _verb in (
     answers.evaluate,
     prediction.predict,
     scores.score,
+    comparison.compare,
     training.average,
     exports.export,
     serving.serve,
