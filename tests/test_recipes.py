@@ -1,5 +1,6 @@
 """The recipes of training/: what the quickstart phrases promise, and that every recipe can be read."""
 
+import itertools
 import re
 import runpy
 import subprocess
@@ -215,3 +216,16 @@ def test_prepare_refuses_another_number_of_characters(tmp_path: Path) -> None:
     done = prepare("shakespeare_characters", tmp_path)
     assert done.returncode == 1
     assert "train.txt must have 1003854 characters. Received: 18" in done.stderr
+
+
+def test_passages_of_dev_are_whole_speeches_and_nothing_is_lost() -> None:
+    carved = runpy.run_path(str(TRAINING / "shakespeare_characters" / "prepare.py"))["carved"]
+    speeches = [b"ANNA:\nspeech %05d\nof two lines." % number for number in range(3000)]
+    parts = [part.split(b"\n\n") for part in carved(b"\n\n".join([*speeches, b""]))]
+    assert [part.pop() for part in parts] == [b"", b""]
+    train, dev = parts
+    assert sorted(train + dev) == speeches
+    numbers = [speeches.index(speech) for speech in dev]
+    begins = [now for before, now in itertools.pairwise([-9, *numbers]) if now != before + 1]
+    assert begins == [151 + 300 * passage for passage in range(10)]
+    assert len(numbers) == 10 * 89  # the fewest of 34 characters that are 3 000
