@@ -109,7 +109,11 @@ def test_opening_what_is_no_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"run_format": 2}', "is a run of format 2, and this version reads up to 1; install the newer"),
+        (
+            f'{{"run_format": {RUN_FORMAT + 1}}}',
+            f"is a run of format {RUN_FORMAT + 1}, and this version reads up to {RUN_FORMAT}; install",
+        ),
+        ('{"run_format": 0}', "is a run of format 0, and there are formats from 1 on"),
         ('{"run_format": "new"}', "says no run_format"),
         ("[]", "says no run_format"),
         ("{", "says no run_format"),

@@ -15,7 +15,7 @@ from tf_transformer.devices import Devices
 from tf_transformer.errors import RunError
 from tf_transformer.precision import choose_precision
 from tf_transformer.recipe import Change, Changes, Recipe, compare_recipes
-from tf_transformer.run_folder import RunFolder
+from tf_transformer.run_folder import RUN_FORMAT, RunFolder, changes_since
 
 Reset = Literal["optimizer", "schedule", "data"]
 
@@ -51,9 +51,16 @@ class Beginning:
             return
         if self.index is not None:
             self.store.write_index(self.index)
+        older = self.folder.format
+        if older != RUN_FORMAT:
+            self.store.rewrite()
         for event, detail in self.events:
             self.folder.log_event(event, detail)
         self.folder.write_recipe(self.recipe)
+        if older != RUN_FORMAT:  # last: a migration that was cut short is taken up again
+            self.folder.write_format()
+            changes = "; ".join(changes_since(older))
+            self.folder.log_event("run format", f"from {older} to {RUN_FORMAT}: {changes}")
 
 
 def begin(

@@ -122,7 +122,7 @@ class _Training:
         self.terminal = terminal
         self.state = terminal.state
         self.devices = devices
-        self.store = CheckpointStore(folder.checkpoints)
+        self.store = CheckpointStore.of(folder)
         self.beginning: Beginning = follow(folder, recipe, self.store, devices, terminal.say, reset)
         self.problem: Problem[Any] = problem_of(self.beginning.recipe)
 

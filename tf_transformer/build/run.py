@@ -66,7 +66,7 @@ def load_run(path: Path, checkpoint: str = "best") -> LoadedRun:
     """
     folder = RunFolder.open(path)
     problem = problem_of(folder.recipe())
-    store = CheckpointStore(folder.checkpoints)
+    store = CheckpointStore.of(folder)
     name, notes = _named(folder, store, problem.recipe, checkpoint)
     found = store.read(name)
     side = problem.load_side(folder.tokenizer)

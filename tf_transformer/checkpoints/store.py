@@ -1,7 +1,7 @@
 """The ``checkpoints/`` folder of a run: what is written, kept, found and averaged."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,6 +20,8 @@ from tf_transformer.checkpoints.index import (
 )
 from tf_transformer.errors import RunError
 from tf_transformer.files import parse_json, read_file, sync_folder, write_json
+from tf_transformer.run_folder import RunFolder
+from tf_transformer.run_folder.formats import Document
 
 INDEX = "index.json"
 
@@ -29,10 +31,17 @@ class CheckpointStore:
 
     Args:
         folder: The folder; made when the first checkpoint is written.
+        migrate: Makes documents of an older run's format those of the newest, see `RunFolder.migrated`.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, migrate: Callable[[Document, Any], Any] | None = None) -> None:
         self.folder = folder
+        self._migrate = migrate or (lambda _, values: values)
+
+    @classmethod
+    def of(cls, run: RunFolder) -> "CheckpointStore":
+        """The checkpoints of a run, whatever its format is."""
+        return cls(run.checkpoints, run.migrated)
 
     def index(self) -> Index:
         """Reads the index; an empty one where there is neither an index nor a checkpoint.
@@ -47,7 +56,7 @@ class CheckpointStore:
                 if there:
                     raise ValueError("is missing")
                 return Index()
-            index = Index.parse(parse_json(read_file(path)))
+            index = Index.parse(self._migrate("index", parse_json(read_file(path))))
             if there and index.last is None:
                 raise ValueError("names no last checkpoint, and there are some")
         except ValueError as error:
@@ -82,7 +91,7 @@ class CheckpointStore:
         states = {}
         for step in sorted(self._steps_on_disk()):
             with suppress(OSError, ValueError):
-                states[step] = read_state(self.folder / step_name(step))
+                states[step] = self._migrate("state", read_state(self.folder / step_name(step)))
         if not states:
             raise RunError(f"{self.folder}: holds no checkpoint that an index could be made from")
         # A step tells which one was the best when it was saved; the newest one knows best.
@@ -152,6 +161,10 @@ class CheckpointStore:
             RunError: When it is missing, incomplete, cut or altered; names the file.
             PermissionError: When it may not be read.
         """
+        return self._migrated(self._read(name))
+
+    def _read(self, name: str) -> Checkpoint:
+        """As ``read``, in the format that it was written in."""
         folder = self.folder / name
         if not folder.is_dir():
             raise RunError(f"{folder}: no such checkpoint")
@@ -161,6 +174,29 @@ class CheckpointStore:
             raise
         except Exception as error:  # whatever a reader may raise at a file that anybody may have made
             raise RunError(f"{folder}: damaged checkpoint ({error or type(error).__name__})") from None
+
+    def _migrated(self, found: Checkpoint) -> Checkpoint:
+        # Only what continues a training has arrays: an average has none.
+        training = self._migrate("arrays", found.training) if found.training else found.training
+        return replace(found, training=training, state=self._migrate("state", found.state))
+
+    def rewrite(self) -> None:
+        """Writes each checkpoint, and the index, in the newest format; a damaged one is left as it is.
+
+        Raises:
+            RunError: When the index is broken.
+        """
+        names = [*map(step_name, self._steps_on_disk()), AVERAGE]
+        for name in (name for name in names if (self.folder / name).is_dir()):
+            try:
+                written = self._read(name)
+            except RunError:
+                continue
+            found = self._migrated(written)
+            if found.training is not written.training or found.state is not written.state:
+                state = {key: value for key, value in found.state.items() if key != "sha256"}
+                self.write(name, found.weights, found.training or None, state)
+        self.write_index(self.index())
 
     def newest(self) -> tuple[Checkpoint | None, list[str]]:
         """The newest checkpoint that is whole, and one line for each damaged one passed over.

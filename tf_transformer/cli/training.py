@@ -155,7 +155,7 @@ def average(
 
     folder = Folder.open(run)
     with folder.lock():
-        store = CheckpointStore(folder.checkpoints)
+        store = CheckpointStore.of(folder)
         index, note = mended_index(folder, store, folder.recipe(), whole=True)
         if note:
             print(printable(note), file=sys.stderr)

@@ -1,7 +1,8 @@
 """Reads a recipe: YAML and overrides into a checked, frozen :class:`Recipe`, or all of its faults at once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,13 @@ _COMMAND_LINE = "command line"
 _MOST_BYTES = 4 * MOST_CHARACTERS
 
 
-def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_files: bool = True) -> Recipe:
+def load_recipe(
+    path: Path,
+    overrides: Sequence[str] = (),
+    *,
+    check_files: bool = True,
+    upgrade: Callable[[Any], Any] | None = None,
+) -> Recipe:
     """Reads and checks a recipe.
 
     Args:
@@ -29,6 +36,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_files: bool 
         overrides: Texts ``section.key=value`` that replace values of the file. Paths in them are relative
             to the current folder, as on any command line.
         check_files: Whether a data file that is missing is a fault.
+        upgrade: Takes the values of the file, and gives those that they mean now.
 
     Returns:
         The recipe with every default filled in and every path absolute.
@@ -38,6 +46,8 @@ def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_files: bool 
             ``FILE:LINE: key: rule; received …; nearest valid key is …``.
     """
     tree = _read_file(path)
+    if upgrade is not None:
+        tree = replace(tree, data=upgrade(tree.data))
     return _Reading(str(path), tree, path.absolute().parent, check_files).recipe(overrides)
 
 

@@ -12,14 +12,17 @@
       results.json      the final figures
 """
 
-from tf_transformer.run_folder.folder import RUN_FORMAT, RunFolder, versions
+from tf_transformer.run_folder.folder import RunFolder
+from tf_transformer.run_folder.formats import RUN_FORMAT, changes_since
 from tf_transformer.run_folder.naming import default_run_path, record_results
 from tf_transformer.run_folder.overview import Overview, find_runs, overview_of
+from tf_transformer.run_folder.versions import versions
 
 __all__ = [
     "RUN_FORMAT",
     "Overview",
     "RunFolder",
+    "changes_since",
     "default_run_path",
     "find_runs",
     "overview_of",

@@ -1,18 +1,16 @@
 """One run on disk: its files, its lock, its records."""
 
 import errno
-import importlib.metadata
 import json
 import math
 import os
-import platform
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tf_transformer import __version__
 from tf_transformer.errors import RecipeError, RunError
 from tf_transformer.files import (
     folder_fault,
@@ -25,23 +23,9 @@ from tf_transformer.files import (
     write_text,
 )
 from tf_transformer.recipe import Recipe, dump_recipe, load_recipe
+from tf_transformer.run_folder.formats import OLDEST_FORMAT, RUN_FORMAT, Document, Values, migrated
 from tf_transformer.run_folder.lock import TIME, holder, locked
-
-RUN_FORMAT = 1
-_PACKAGES = ("tensorflow", "keras", "tensorflow-text", "keras-nlp", "sentencepiece", "sacrebleu", "numpy")
-
-
-def versions() -> dict[str, Any]:
-    """The format of run folders, and the versions of what writes them; imports none of it."""
-    found: dict[str, Any] = {
-        "run_format": RUN_FORMAT,
-        "tf_transformer": __version__,
-        "python": platform.python_version(),
-    }
-    for package in _PACKAGES:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            found[package.replace("-", "_")] = importlib.metadata.version(package)
-    return found
+from tf_transformer.run_folder.versions import versions
 
 
 class RunFolder:
@@ -127,22 +111,51 @@ class RunFolder:
         write_json(self.versions_file, versions())
         self.write_recipe(recipe)
 
+    @property
+    def format(self) -> int:
+        """The format that the folder is of; that of new ones where no run is yet.
+
+        Raises:
+            RunError: When ``versions.json`` cannot be read.
+        """
+        if not self.versions_file.exists():
+            return RUN_FORMAT
+        try:
+            found = parse_json(read_file(self.versions_file))["run_format"]
+            return int(found)
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+            raise RunError(f"{self.versions_file}: says no run_format ({error!r})") from None
+
     def check_format(self) -> None:
-        """Refuses a folder that a newer version of this package has written.
+        """Refuses a folder of a format that this version does not know.
 
         Raises:
             RunError: Then, or when versions.json cannot be read.
         """
-        try:
-            found = parse_json(read_file(self.versions_file))["run_format"]
-            newer = int(found) > RUN_FORMAT
-        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-            raise RunError(f"{self.versions_file}: says no run_format ({error!r})") from None
-        if newer:
+        found = self.format
+        if found > RUN_FORMAT:
             raise RunError(
                 f"{self.path}: is a run of format {found}, and this version reads up to {RUN_FORMAT}; "
                 "install the newer tf-transformer to use it"
             )
+        if found < OLDEST_FORMAT:
+            raise RunError(
+                f"{self.path}: is a run of format {found}, and there are formats from {OLDEST_FORMAT} on"
+            )
+
+    def migrated(self, document: Document, values: Values) -> Values:
+        """A document of this run as it is in the newest format; nothing is written.
+
+        Args:
+            document: Which.
+            values: What it says.
+        """
+        return migrated(document, values, self.format)
+
+    def write_format(self) -> None:
+        """Says that all documents are of the newest format; the versions that began the run stay."""
+        began = parse_json(read_file(self.versions_file))
+        write_json(self.versions_file, {**began, "run_format": RUN_FORMAT})
 
     def write_recipe(self, recipe: Recipe) -> None:
         """Writes the resolved recipe."""
@@ -155,7 +168,8 @@ class RunFolder:
             RunError: When it is missing or was damaged.
         """
         try:
-            return load_recipe(self.recipe_file, check_files=False)
+            upgrade = partial(self.migrated, "recipe")
+            return load_recipe(self.recipe_file, check_files=False, upgrade=upgrade)
         except RecipeError as error:
             raise RunError(str(error)) from None
 
