@@ -14,6 +14,7 @@ from tf_transformer.files import folder_fault, parse_json, read_file, write_json
 from tf_transformer.run_folder import RunFolder
 
 MANIFEST = "manifest.json"
+CARD = "README.md"
 MANIFEST_FORMAT = 1
 _MOST_DIGITS = 18
 
@@ -118,11 +119,10 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def file_sizes(folder: Path) -> dict[str, int]:
-    """Length in bytes of each file of a version but the manifest, by its path inside the folder."""
+    """Length in bytes of each file of a version but manifest and model card, by its path inside."""
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in paths}
-    sizes.pop(MANIFEST, None)
-    return sizes
+    return {name: size for name, size in sizes.items() if name not in (MANIFEST, CARD)}
 
 
 def check_whole(folder: Path, manifest: Manifest) -> None:

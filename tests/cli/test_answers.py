@@ -181,6 +181,10 @@ def test_an_export_answers_as_the_run(run: Path, tmp_path: Path, stdin: Give, ca
     assert main(["export", str(run), str(folder)]) == 0
     shown = capsys.readouterr()
     assert shown.out == f"{folder / '1'}\n" and "answers verified; needs TensorFlow alone" in shown.err
+    card = (folder / "1" / "README.md").read_text(encoding="utf-8")
+    assert "pipeline_tag: translation\n" in card and "\n# run\n" in card and str(run.parent) not in card
+    assert "| val_bleu | 3 |  |\n" in card and "- It reads the first 12 pieces of a source" in card
+    assert "README.md" not in json.loads((folder / "1" / "manifest.json").read_text())["files"]
     content = b"abcd\n\nhi\nefg cab\na\nbad\nhi fee\nx\ndeaf hid a cab\ng\n"
     lines, _ = predict(run, stdin, capsys, content, "--scores")
     exported, notes = predict(folder, stdin, capsys, content, "--scores")

@@ -103,7 +103,7 @@ def test_what_follows_from_a_fault_is_not_told(
             "training.optimizer.momentum",
             "valid keys here are name, beta_1, beta_2, epsilon, weight_decay, clip_norm",
         ),
-        ("zebra", "valid keys at the top are task, data, text, model, training, decoding, evaluation"),
+        ("zebra", "valid keys at the top are task, data, text, model, training, decoding, evaluation, about"),
     ],
 )
 def test_a_suggestion_is_like_the_key_or_the_valid_keys_are_listed(folder: Path, key: str, hint: str) -> None:

@@ -82,6 +82,7 @@ def test_the_digest_is_of_what_is_said_not_of_how_or_where(folder: Path) -> None
         digest("data.train=[{target: dev.de, source: dev.en, name: other}]", "data.dev.table=dev2.tsv")
         == plain
     )
+    assert digest("data.train.licence=CC0-1.0", "about={name: mine, languages: [en], licence: MIT}") == plain
     assert recipe_digest(with_files(load_recipe(Path("recipe.yaml")), folder)) == plain
     for change in (
         "model.dropout=0.2",

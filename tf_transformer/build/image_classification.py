@@ -43,6 +43,8 @@ class ImageClassificationProblem(ExampleProblem[ClassifyImagesRecipe]):
         lengths="images.height and images.width",
         picture="confusion",
         reads_files=True,
+        pipeline="image-classification",
+        call='image=tf.constant([tf.io.read_file("picture.png")])',
     )
 
     def reader(self) -> Read:

@@ -1,6 +1,6 @@
 """Language modelling: running text, a decoder alone, and nats a character."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -57,6 +57,7 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
         verb="generate",
         lengths="data.window",
         picture="attention",
+        pipeline="text-generation",
     )
     HEADINGS: ClassVar[tuple[Heading, ...]] = (
         ("val_loss", "dev loss", 9, "{:.4f}"),
@@ -191,6 +192,10 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
             seed=decoding.seed,
         )
         return Generator(model, side, options, window=self.recipe.data.window, stride=decoding.stride)
+
+    def limits(self) -> Iterator[str]:
+        most = self.recipe.data.window
+        yield f"It looks back at {most:,} pieces at most."
 
     def samples(self, folder: RunFolder) -> list[Any]:
         data, read = self.recipe.data, self._reader()

@@ -50,6 +50,8 @@ class Words:
         lengths: The keys that bound how long an example may be.
         picture: What is to be seen of a finished one, a word of ``plot``: ``attention`` or ``confusion``.
         reads_files: Whether ``predict`` takes names of files, in place of texts.
+        pipeline: What model hubs call the task; None where they have no word for it.
+        call: Arguments of an export's ``serving_default``, as an example in Python.
     """
 
     row: str
@@ -59,6 +61,8 @@ class Words:
     lengths: str
     picture: str | None = None
     reads_files: bool = False
+    pipeline: str | None = None
+    call: str = 'text=tf.constant(["A text."])'
 
 
 @dataclass(frozen=True)
@@ -251,6 +255,10 @@ class Problem(ABC, Generic[AnyRecipe]):
     def manifest_facts(self) -> dict[str, Any]:
         """Fields of an export's manifest that the recipe knows."""
         return {}
+
+    def limits(self) -> Iterator[str]:
+        """What the finished model does not do, as far as the recipe says it: for people, a sentence each."""
+        return iter(())
 
     @abstractmethod
     def samples(self, folder: RunFolder) -> list[Any]:

@@ -61,6 +61,7 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
         verb="classify",
         lengths="data.max_text_length",
         picture="confusion",
+        pipeline="text-classification",
     )
     BUDGET_COLUMN: ClassVar[str | None] = "text"
 
@@ -191,6 +192,10 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
 
     def manifest_facts(self) -> dict[str, Any]:
         return {**super().manifest_facts(), "directed": self.recipe.evaluation.directed}
+
+    def limits(self) -> Iterator[str]:
+        most = self.recipe.data.max_text_length - 1
+        yield f"It reads the first {most:,} pieces of a text, and nothing behind them."
 
     def samples(self, folder: RunFolder) -> list[Any]:
         normalizer = build_marking(self.recipe)

@@ -58,6 +58,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
         verb="translate",
         lengths="data.max_source_length and max_target_length",
         picture="attention",
+        pipeline="translation",
     )
     HEADINGS: ClassVar[tuple[Heading, ...]] = (
         ("val_loss", "dev loss", 9, "{:.3f}"),
@@ -274,6 +275,10 @@ class TranslationProblem(Problem[TranslateRecipe]):
     def manifest_facts(self) -> dict[str, Any]:
         evaluation = self.recipe.evaluation
         return {"tokenize": evaluation.tokenize, "rouge": evaluation.rouge}
+
+    def limits(self) -> Iterator[str]:
+        most = self.recipe.data.max_source_length - 1
+        yield f"It reads the first {most:,} pieces of a source, and nothing behind them."
 
     def samples(self, folder: RunFolder) -> list[Any]:
         return list(sample_texts(self.recipe.data, self._read_entry, folder))

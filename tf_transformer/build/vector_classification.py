@@ -1,6 +1,6 @@
 """Classification of sequences of vectors: labelled series, an encoder with a pooling, scores of labels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,6 +39,7 @@ class VectorClassificationProblem(ExampleProblem[ClassifyVectorsRecipe]):
         lengths="data.max_length",
         picture="confusion",
         reads_files=True,
+        call="vectors=tf.constant(vectors), lengths=tf.constant([len(vectors[0])])",
     )
 
     def reader(self) -> Read:
@@ -113,6 +114,10 @@ class VectorClassificationProblem(ExampleProblem[ClassifyVectorsRecipe]):
 
     def task(self, model: Classifier, side: VectorPreprocessor) -> VectorClassifier:
         return VectorClassifier(model, side)
+
+    def limits(self) -> Iterator[str]:
+        most = self.recipe.data.max_length
+        yield f"It reads the first {most:,} vectors of a sequence, and nothing behind them."
 
     def samples(self, folder: RunFolder) -> list[Any]:
         data, read = self.recipe.data, self.reader()

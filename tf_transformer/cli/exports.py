@@ -1,6 +1,7 @@
 """The verbs that show or give away what is inside a run: ``export`` and ``inspect``."""
 
 import sys
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.errors import ExportError, counted, printable
 
 if TYPE_CHECKING:
+    from tf_transformer.export.versions import Card
     from tf_transformer.manifest import Manifest
 
 Format = Literal["savedmodel", "ctranslate2"]
@@ -41,6 +43,9 @@ def export(
     With --format ctranslate2 a translator is written for that runtime, the fastest there is on a CPU, with
     its vocabulary and its tokenizer beside it, and verified sentence by sentence against the run. predict,
     evaluate and score take either export in place of a run.
+
+    README.md beside the model is its model card: data and licences, figures, training and limits, as the run
+    and the section about of its recipe say them. It is yours to go on with.
 
     Other weights than float32 must come close to the run's probabilities; manifest.json says how close.
 
@@ -80,6 +85,7 @@ def _write(loaded: Any, folder: Path, format: Format, weights: Weights) -> tuple
         "samples": loaded.problem.samples(loaded.folder),
         "facts": facts,
         "weights": weights,
+        "card": _card(loaded),
     }
     if format == "ctranslate2":
         from tf_transformer.export.ctranslate2_model import export_ctranslate2
@@ -91,6 +97,23 @@ def _write(loaded: Any, folder: Path, format: Format, weights: Weights) -> tuple
         return loaded.problem.task(loaded.task.model, loaded.task.side)
 
     return export_saved_model(loaded.task, folder, fresh=fresh, **common)
+
+
+def _card(loaded: Any) -> "Card":
+    """What writes the model card of a run's export."""
+    from tf_transformer.export.model_card import CardFacts, figures_of, model_card
+
+    words = loaded.problem.WORDS
+    facts = CardFacts(
+        recipe=loaded.recipe,
+        name=loaded.folder.path.absolute().name,
+        pipeline=words.pipeline,
+        call=words.call,
+        limits=list(loaded.problem.limits()),
+        parameters=loaded.task.model.count_params(),
+        figures=figures_of(loaded.folder, loaded.checkpoint, loaded.step),
+    )
+    return lambda manifest, version: model_card(facts, manifest, version, time.strftime("%Y-%m-%d"))
 
 
 def _told(checkpoint: str, manifest: "Manifest") -> Iterator[str]:

@@ -18,7 +18,7 @@ import ctranslate2
 from tf_transformer.errors import ExportError, TextError
 from tf_transformer.export.ctranslate2_spec import check_model, specification
 from tf_transformer.export.ctranslate2_trial import verify_answers
-from tf_transformer.export.versions import write_version
+from tf_transformer.export.versions import Card, write_version
 from tf_transformer.manifest import (
     Manifest,
     WeightKind,
@@ -73,6 +73,7 @@ def export_ctranslate2(
     samples: Sequence[str],
     facts: Mapping[str, Any],
     weights: WeightKind = "float32",
+    card: Card | None = None,
 ) -> tuple[Path, Manifest]:
     """Writes a translator as the next version under ``folder``, for CTranslate2.
 
@@ -82,6 +83,7 @@ def export_ctranslate2(
         samples: Sentences that the model must answer as the translator does.
         facts: Fields of the manifest that the run knows.
         weights: How weights are stored.
+        card: Makes the model card, see `model_card`; there is none without it.
 
     Returns:
         The folder of the new version, and its manifest.
@@ -113,7 +115,7 @@ def export_ctranslate2(
             **facts,
         )
 
-    return write_version(folder, "ctranslate2", write)
+    return write_version(folder, "ctranslate2", write, card)
 
 
 def load_ctranslate2(path: Path) -> CTranslate2Model:

@@ -6,6 +6,7 @@
       saved_model.pb  variables/  assets/  fingerprint.pb
       assets.extra/tf_serving_warmup_requests
       manifest.json        what it is, what it needs, and that it was verified
+      README.md            its model card
 
 A version is written aside, verified in a clean process, and only then renamed into place.
 """
@@ -18,7 +19,7 @@ import tensorflow as tf
 
 from tf_transformer.export.stored_weights import StoredWeights, closeness
 from tf_transformer.export.verification import verify
-from tf_transformer.export.versions import write_version
+from tf_transformer.export.versions import Card, write_version
 from tf_transformer.export.warm_up_requests import write_warm_up
 from tf_transformer.manifest import Manifest, WeightKind, file_sizes
 from tf_transformer.tasks.task import Task
@@ -32,6 +33,7 @@ def export_saved_model(
     facts: Mapping[str, Any],
     weights: WeightKind = "float32",
     fresh: Callable[[], Task] | None = None,
+    card: Card | None = None,
 ) -> tuple[Path, Manifest]:
     """Writes ``task`` as the next version under ``folder``, verified in a clean process.
 
@@ -43,6 +45,7 @@ def export_saved_model(
         weights: How weights are stored; the graph makes float32 of them.
         fresh: Makes the task anew, around the same model; needed for other ``weights``, since graphs that
             were made already read the model's own.
+        card: Makes the model card, see `model_card`; there is none without it.
 
     Returns:
         The folder of the new version, and its manifest.
@@ -80,7 +83,7 @@ def export_saved_model(
             **facts,
         )
 
-    return write_version(folder, "savedmodel", write)
+    return write_version(folder, "savedmodel", write, card)
 
 
 def _save(task: Task, folder: Path) -> tuple[str, ...]:

@@ -6,17 +6,23 @@ from contextlib import suppress
 from pathlib import Path
 
 from tf_transformer.errors import ExportError
-from tf_transformer.files import sync_folder
-from tf_transformer.manifest import ExportKind, Manifest, export_fault, next_version, write_manifest
+from tf_transformer.files import sync_folder, write_text
+from tf_transformer.manifest import CARD, ExportKind, Manifest, export_fault, next_version, write_manifest
+
+Card = Callable[[Manifest, str], str]
+"""The manifest of a version and its number to the text of its model card."""
 
 
-def write_version(folder: Path, kind: ExportKind, write: Callable[[Path], Manifest]) -> tuple[Path, Manifest]:
+def write_version(
+    folder: Path, kind: ExportKind, write: Callable[[Path], Manifest], card: Card | None = None
+) -> tuple[Path, Manifest]:
     """Writes the next version under ``folder``.
 
     Args:
         folder: The export's folder; versions are its numbered subfolders.
         kind: What the version is for.
         write: Writes a version into the folder that it is given, verifies it, and says what it is.
+        card: Makes its model card. The manifest does not vouch for it: people may go on writing there.
 
     Returns:
         The folder of the new version, and its manifest.
@@ -33,6 +39,8 @@ def write_version(folder: Path, kind: ExportKind, write: Callable[[Path], Manife
         shutil.rmtree(aside, ignore_errors=True)
         manifest = write(aside)
         write_manifest(aside, manifest)
+        if card is not None:
+            write_text(aside / CARD, card(manifest, str(version)))
         sync_folder(aside)
         aside.rename(folder / str(version))
         sync_folder(folder)

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
+from tf_transformer.recipe.about_section import About
 from tf_transformer.recipe.data_section import Data, data_faults
 from tf_transformer.recipe.fault import Fault
 from tf_transformer.recipe.fields import Flag, Section, Whole, key
@@ -60,6 +61,7 @@ class Recipe(Section):
     model: Model = key(Model(), "The Transformer.", midway="refused")
     training: Training = key(..., "How long, how fast, and what is kept.", midway="logged")
     evaluation: Evaluation = key(Evaluation(), "What validation measures.", midway="logged")
+    about: About = key(About(), "What the model card of an export says.", midway="free", after="evaluation")
     files: Annotated[tuple[FileRecord, ...], Field(strict=False)] = key(
         (), "The files that were read; the trainer writes this into a run's recipe.", midway="free"
     )

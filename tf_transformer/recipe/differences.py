@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from tf_transformer.recipe.about_section import is_remark
 from tf_transformer.recipe.base import Recipe
 from tf_transformer.recipe.fields import Section
 from tf_transformer.recipe.keys import ordered_fields
@@ -14,6 +15,8 @@ Plain = bool | int | float | str
 
 def differences(recipe: Recipe) -> dict[str, Plain]:
     """The values that are no defaults, by key in dots; a file by its name, where it lies being no matter.
+
+    What only says something to people is left out.
 
     Args:
         recipe: As resolved.
@@ -39,7 +42,7 @@ def _collect(path: tuple[str, ...], value: Any, default: Any, found: dict[str, P
     elif isinstance(value, list | tuple) and any(isinstance(item, Section) for item in value):
         for number, item in enumerate(value):
             _collect((*path, str(number)), item, None, found)
-    elif value != default:
+    elif value != default and not is_remark(".".join(path)):
         found[".".join(path)] = _plain(value)
 
 

@@ -17,7 +17,7 @@ LOOKED_AT = (("training", "profile"), ("evaluation", "self_attention"))
 def recipe_digest(recipe: Recipe) -> str:
     """SHA-256 of what a recipe says, whatever its comments, its order, and where its files lie."""
     values = plain(recipe)
-    del values["files"]
+    del values["files"], values["about"]
     data = recipe.data
     values["data"]["train"] = [_nameless(entry) for entry in data.train_entries]
     if not isinstance(data.dev, Fraction):
@@ -34,14 +34,14 @@ def recipe_digest(recipe: Recipe) -> str:
 
 
 def _nameless(entry: Section) -> dict[str, Any]:
-    """An entry without its name and with a mark in place of each path."""
+    """An entry without what people call it and say of it, and with a mark in place of each path."""
     shown = {}
     for name in type(entry).model_fields:
         value = getattr(entry, name)
         several = value if isinstance(value, tuple) else (value,)
         are_paths = bool(several) and isinstance(several[0], Path)
         shown[name] = len(several) if are_paths else plain(value)
-    return {name: value for name, value in shown.items() if name != "name"}
+    return {name: value for name, value in shown.items() if name not in ("name", "licence")}
 
 
 def _pathless(section: Section, values: dict[str, Any]) -> dict[str, Any]:

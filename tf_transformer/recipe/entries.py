@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import Discriminator, Field, Strict, Tag
 
 from tf_transformer.presets import GREATEST_WEIGHT
+from tf_transformer.recipe.about_section import LICENCE, Line
 from tf_transformer.recipe.fields import Encoding, Flag, Name, NormalForm, Section, TableFile, key
 
 
@@ -19,6 +20,7 @@ class Entry(Section):
     FORM: ClassVar[str] = "<files>"
 
     name: Name | None = key(None, "Name in reports and figures; by default the file's.", midway="free")
+    licence: Line | None = key(None, LICENCE, midway="free")
 
 
 class TextEntry(Entry):

@@ -10,7 +10,7 @@ from tf_transformer.recipe.base import Recipe
 from tf_transformer.recipe.fields import Section
 from tf_transformer.recipe.keys import ordered_fields
 
-_OF_TRAINING = ("name", "weight")
+_OF_TRAINING = ("name", "licence", "weight")
 """Keys of an entry that say nothing about its rows."""
 
 

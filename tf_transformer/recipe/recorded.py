@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tf_transformer.recipe.about_section import is_remark
 from tf_transformer.recipe.base import Recipe
 from tf_transformer.recipe.changes import compare_recipes
 from tf_transformer.recipe.digest import recipe_digest
@@ -46,7 +47,8 @@ def changed_keys(results: Mapping[str, Any], recipe: Recipe, name: str, folder: 
     then = parse_recipe(yaml_text(results["recipe"]), name, folder)
     changes = compare_recipes(then, recipe)
     every = (*changes.refused, *changes.logged, *changes.free)
-    return [f"{each.key}: {each.old} then, {each.new} now" for each in every if each.new != "auto"]
+    counting = (each for each in every if each.new != "auto" and not is_remark(each.key))
+    return [f"{each.key}: {each.old} then, {each.new} now" for each in counting]
 
 
 def _replaced(value: Any, names: Mapping[str, str]) -> Any:
