@@ -1,5 +1,6 @@
 """What no tracked file may hold, and the settings that must agree with each other."""
 
+import importlib.util
 import re
 import subprocess
 import tomllib
@@ -78,3 +79,31 @@ def test_dependencies_and_python_versions() -> None:
         *("pydantic", "pyyaml", "typer", "rich", "matplotlib"),
     }
     assert project["requires-python"] == ">=3.11,<3.14"
+
+
+def test_the_next_versions_are_tried_every_week() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "next.yml").read_text(encoding="utf-8"))
+    assert workflow[True]["schedule"] and "push" not in workflow[True]  # YAML's `on` is a truth value
+    assert workflow["jobs"]["run"]["steps"][-1] == {"run": ".ci/next.py"}
+    assert (ROOT / ".ci" / "next.py").stat().st_mode & 0o111
+
+
+def test_what_is_lifted_for_them() -> None:
+    spec = importlib.util.spec_from_file_location("next_versions", ROOT / ".ci" / "next.py")
+    assert spec is not None and spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    before = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    text, bounds = script.lifted(before)
+    assert set(bounds) == {"tensorflow", "tensorflow-text", "keras", "tensorflow-serving-api"}
+    project, old = tomllib.loads(text)["project"], tomllib.loads(before)["project"]
+    gpu = project["optional-dependencies"]["gpu"]
+    assert gpu == [line.split(",<")[0] for line in old["optional-dependencies"]["gpu"]]
+    assert project["dependencies"] == [line.split(",<")[0] for line in old["dependencies"]]
+    assert project["optional-dependencies"]["beam"] == old["optional-dependencies"]["beam"]
+    assert project["requires-python"] == old["requires-python"]
+    bounds = {"tensorflow": "2.22", "keras": "3.16"}
+    assert script.beyond({"tensorflow": "2.21.4", "keras": "3.15.1"}, bounds) == []
+    assert script.beyond({"tensorflow": "2.22.0rc1", "keras": "3.9", "numpy": "9"}, bounds) == [
+        "tensorflow 2.22.0rc1"
+    ]

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sacrebleu
 
@@ -230,7 +231,22 @@ def test_inspect_shows_what_the_model_gets(run: Path, capsys: Captured) -> None:
     ids = [list(map(int, line[1].split())) for line in (shown[6], shown[9])]
     assert ids[0][1:3] == ids[1][:2] and ids[0][0] == 2 and 3 in ids[1]
     assert "all weights" in of_run
+    # What the tokenizer does not know, what dev and test share with train, and the shift, side by side.
+    assert "dev, source: 0 of 6 characters unknown (0.000%)\n" in of_run
+    assert "two: 4 of 4 rows are in train\n  two:2 is train:2: ab cd | dc ba\n" in of_run
+    side_by_side = of_run.split("  position  source_ids  target_ids  labels\n")[1].split("\n")
+    assert [line.split()[0] for line in side_by_side[:2]] == ["0", "1"]
+    assert "labels are target_ids one position on; " in of_run
     assert main(["inspect", str(run.parent / "recipe.yaml"), "--rows", "9"]) == 0
     assert capsys.readouterr().out == of_run
+    assert main(["inspect", str(run), "--json", "--rows", "2"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["task"] == "translate" and found["labels_are_shifted"] is True and found["rows"] == 4
+    assert [each["count"] for each in found["shared"] if each["what"] == "whole row"] == [0, 0, 4]
+    first = found["batch"]["rows"][0]
+    assert len(found["batch"]["rows"]) == 2 and first["where"].startswith("train:")
+    pieces, labels = first["target_ids_pieces"], first["labels_pieces"]
+    assert pieces[0] == "<s>" and pieces[1:] == labels[:-1] and labels[-1] == "</s>"
+    assert found["parameters"] >= sum(int(np.prod(shape)) for shape in found["weights"].values()) > 0
     assert main(["inspect", str(run), "model.dropout=0.1"]) == 2
     assert "overrides are for a recipe" in capsys.readouterr().err

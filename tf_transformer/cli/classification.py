@@ -1,13 +1,14 @@
 """Classification of text on the command line."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tf_transformer.build import LoadedRun
-from tf_transformer.cli.task_face import Options, TaskFace
+from tf_transformer.cli.task_face import Options, Reading, TaskFace
 from tf_transformer.cli.texts import one_line
 from tf_transformer.data.cleaning import clean
 from tf_transformer.data.label_numbers import OnUnseen, label_numbers
@@ -19,6 +20,7 @@ from tf_transformer.export.loading import ExportedModel
 from tf_transformer.presets import PAD_ID
 from tf_transformer.tasks import Answer
 from tf_transformer.tasks.exported_classifier import ExportedClassifier
+from tf_transformer.text.classification_preprocessor import plain_parts
 
 _WIDTH = 14
 _DETAILED = 10
@@ -88,6 +90,14 @@ class TextClassificationFace(TaskFace):
         names = corpus.columns["label"]
         label_numbers(names, self.task.labels, lambda row: f"{target}, line {corpus.lines[row]}", unseen)
         return EvaluationSet("", corpus.columns), corpus.report.to_lines()
+
+    @staticmethod
+    def readings(side: Any) -> Mapping[str, Reading]:
+        return {"text": Reading(side.encode_text, side.tokenizer, partial(plain_parts, side.normalizer))}
+
+    @staticmethod
+    def tokens(side: Any) -> Mapping[str, Sequence[str]]:
+        return {"source_ids": side.tokens}
 
     @staticmethod
     def row_lines(side: Any, where: str, inputs: Any, labels: Any, row: int) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The verbs that show or give away what is inside a run: ``export`` and ``inspect``."""
 
+import json
 import sys
 import time
 from collections.abc import Iterator
@@ -149,15 +150,29 @@ def inspect(
         int,
         typer.Option(callback=bounded(1, 10**6), metavar="N", help="Rows of the first batch to show."),
     ] = 3,
+    positions: Annotated[
+        int,
+        typer.Option(
+            callback=bounded(0, 10**6),
+            metavar="N",
+            help="Positions of the first row to show side by side: what is read, what is to be said.",
+        ),
+    ] = 12,
+    json_output: Annotated[bool, typer.Option("--json", help="Print all as one JSON object.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Show a real batch, and the model.
+    """Show a real batch, what the data is like, and the model.
 
-    Text, pieces, ids, mask and shifted targets of the first batch; shares of padding and unknown pieces.
-    The tokenizer of a recipe is trained for it; that of a run is read.
+    What was read, dropped, cut and noticed. For each set, what the tokenizer does not know, the most frequent
+    first, and rows that are too long. What dev and test share with train: whole rows, and rows of which one
+    side is there, with examples, normalised as in training.
+
+    Then text, pieces, ids, mask and shifted targets of the first batch, and the weights. The tokenizer of a
+    recipe is trained for it; that of a run is read.
 
     \b
     Example: tf-transformer inspect training/quickstart/recipe.yaml
+             tf-transformer inspect runs/quickstart --rows 1 --positions 40
     """
     from tf_transformer.recipe import load_recipe
 
@@ -167,6 +182,11 @@ def inspect(
     recipe = None if is_run else load_recipe(recipe_or_run, overrides or ())
     with quiet_import():
         from tf_transformer.cli.inspection import inspect_recipe, inspect_run
-    lines = inspect_run(recipe_or_run, rows) if recipe is None else inspect_recipe(recipe, rows)
-    for line in lines:
+        from tf_transformer.cli.inspection_lines import inspection_lines
+
+    found = inspect_run(recipe_or_run) if recipe is None else inspect_recipe(recipe)
+    if json_output:
+        print(json.dumps(found.to_dict(rows), ensure_ascii=False))
+        return
+    for line in inspection_lines(found, rows, positions):
         print(printable(line))

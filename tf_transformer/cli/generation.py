@@ -1,7 +1,7 @@
 """Generation on the command line."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -10,7 +10,7 @@ import typer
 from tf_transformer.build import LoadedRun
 from tf_transformer.cli.hypotheses import hypothesis_lines
 from tf_transformer.cli.piece_rows import piece_lines
-from tf_transformer.cli.task_face import Options, TaskFace
+from tf_transformer.cli.task_face import Options, Reading, TaskFace
 from tf_transformer.cli.texts import escaped, unescaped
 from tf_transformer.errors import counted, printable
 from tf_transformer.evaluation import EvaluationSet, Evaluator
@@ -106,6 +106,14 @@ class GenerationFace(TaskFace):
         problem: Any = self.run.problem
         found: tuple[EvaluationSet, Sequence[str]] = problem.set_of_file(options["source"], self.task.side)
         return found
+
+    @staticmethod
+    def readings(side: Any) -> Mapping[str, Reading]:
+        return {"text": Reading(side.encode_text, side.tokenizer)}
+
+    @staticmethod
+    def tokens(side: Any) -> Mapping[str, Sequence[str]]:
+        return {"target_ids": side.tokenizer.tokens, "labels": side.tokenizer.tokens}
 
     @staticmethod
     def row_lines(side: Any, where: str, inputs: Any, labels: Any, row: int) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tf_transformer.build import LoadedRun
@@ -16,6 +17,23 @@ if TYPE_CHECKING:
 
 Options = Mapping[str, Any]
 """What was given on the command line, by the option's name without hyphens in front: ``n-best``."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a column of text becomes ids.
+
+    Args:
+        encode: Texts `[B]` to ids, ragged `[B, None]`.
+        tokenizer: What finds the pieces.
+        plain: Texts to those without anything that is no text, such as tags.
+        extra: Positions that the model takes beside the ids.
+    """
+
+    encode: Callable[[Any], Any]
+    tokenizer: Any
+    plain: Callable[[Sequence[str]], Sequence[str]] = list
+    extra: int = 0
 
 
 class TaskFace(ABC):
@@ -109,6 +127,20 @@ class TaskFace(ABC):
             named = instead or "name " + " and ".join(TASKS[self.run.recipe.task].examples)
             raise RunError(f"{self.run.folder.path}: its recipe has no data.{split}; {named}")
         return sets, examples.report
+
+    @staticmethod
+    def readings(side: Any) -> Mapping[str, "Reading"]:
+        """How each column of text is read, for ``inspect``; none where examples are no text.
+
+        Args:
+            side: What reads them.
+        """
+        return {}
+
+    @staticmethod
+    def tokens(side: Any) -> Mapping[str, Sequence[str]]:
+        """The spelling of each id, for what the model gets as ids: its inputs by name, and ``labels``."""
+        return {}
 
     @staticmethod
     @abstractmethod

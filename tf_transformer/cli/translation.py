@@ -1,6 +1,6 @@
 """Translation on the command line."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
@@ -8,7 +8,7 @@ import typer
 from tf_transformer.build import LoadedRun, problem_of
 from tf_transformer.cli.hypotheses import hypothesis_lines
 from tf_transformer.cli.piece_rows import mask_line, piece_lines
-from tf_transformer.cli.task_face import Options, TaskFace
+from tf_transformer.cli.task_face import Options, Reading, TaskFace
 from tf_transformer.cli.texts import one_line
 from tf_transformer.data.source_lines import cleaned_lines
 from tf_transformer.data.sources import read_parallel
@@ -205,6 +205,18 @@ class TranslationFace(TaskFace):
         read = read_parallel({"source": source, "target": target})
         corpus = cleaned_lines(read, self.form, self.task.normalize, options["tag"])
         return EvaluationSet("", corpus.columns), corpus.report.to_lines()
+
+    @staticmethod
+    def readings(side: Any) -> Mapping[str, Reading]:
+        return {
+            "source": Reading(side.encode_source, side.source_tokenizer, side.source_form.texts),
+            "target": Reading(side.encode_target, side.target_tokenizer, extra=1),
+        }
+
+    @staticmethod
+    def tokens(side: Any) -> Mapping[str, Sequence[str]]:
+        target = side.target_tokenizer.tokens
+        return {"source_ids": side.source_tokens, "target_ids": target, "labels": target}
 
     @staticmethod
     def row_lines(side: Any, where: str, inputs: Any, labels: Any, row: int) -> Iterator[str]:
