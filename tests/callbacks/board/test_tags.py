@@ -1,15 +1,16 @@
-"""The list of tags for people is that of the code, with units."""
+"""The list of tags in the README is that of the code, with units."""
 
 import re
 from pathlib import Path
 
 from tf_transformer.callbacks.board.tags import TAGS, described, tag_of
 
-PAGE = (Path(__file__).parents[3] / "training" / "TENSORBOARD.md").read_text(encoding="utf-8")
+README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_page_lists_every_tag_with_its_unit() -> None:
-    rows = re.findall(r"^\| (`.*?) \| (.*?) \| .* \|$", PAGE, re.MULTILINE)
+def test_the_readme_lists_every_tag_with_its_unit() -> None:
+    section = README.split("### Watch it learn")[1].split("\n### ")[0]
+    rows = re.findall(r"^\| (`.*?) \| (.*?) \| .* \|$", section, re.MULTILINE)
     listed = {name: unit for names, unit in rows for name in re.findall(r"`([^`]+)`", names)}
     assert listed == {tag.name: tag.unit or tag.kind for tag in TAGS}
 
