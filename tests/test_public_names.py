@@ -27,7 +27,7 @@ IMPORTS = {
         "TokenEmbedding PositionalEncoding MultiHeadAttention FeedForward Residual EncoderBlock DecoderBlock "
         "Encoder Decoder Pooling AttentionPooling ConvolutionalStem TextEmbedding"
     ),
-    "models": "Transformer Classifier LanguageModel",
+    "models": "Transformer Classifier LanguageModel layout_map",
     "schedules": "WarmupInverseSqrt",
     "losses": "MaskedCrossEntropy",
     "metrics": "MaskedAccuracy Perplexity",

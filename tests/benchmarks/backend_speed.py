@@ -5,6 +5,10 @@
 needs Keras and the backend alone (`jax[cuda12]` on a machine with a GPU); under JAX and PyTorch it imports no
 TensorFlow. It trains with dropout, smoothed cross-entropy and Adam; most of its time is compilation.
 
+Under JAX `--devices 8` spreads the rows of a batch over eight devices, and `--model-parallel 2` has the weights
+of each model split over two of them; to try it out, XLA_FLAGS=--xla_force_host_platform_device_count=8 makes
+eight devices of a CPU.
+
 How to read it:
 
 - compile: from the first call to the end of the first update, once for each shape.
@@ -36,7 +40,7 @@ import numpy as np
 from backend_updates import UPDATES, Batch, Update, chip
 from keras import ops
 
-from tf_transformer.models import Transformer
+from tf_transformer.models import Transformer, layout_map
 from tf_transformer.presets import MODEL_PRESETS
 
 PEAK_TFLOPS = {
@@ -76,10 +80,30 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--vocabulary", type=int, default=32000)
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--updates", type=int, default=20, help="updates of a measurement")
+    parser.add_argument("--devices", type=int, default=1, help="that share a batch, under JAX")
+    parser.add_argument("--model-parallel", type=int, default=1, metavar="N", help="of them share a model")
     parser.add_argument("--matmul", type=int, help="side of that product; by default 8192, on a CPU 1024")
     parser.add_argument("--peak-tflops", type=float, help="of the chip, for this precision")
     parser.add_argument("--json", type=Path, help="write all figures there")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.devices % given.model_parallel or given.rows % (given.devices // given.model_parallel):
+        parser.error("--model-parallel must divide --devices, and the number of models --rows")
+    if given.devices > 1 and keras.backend.backend() != "jax":
+        parser.error("--devices is for KERAS_BACKEND=jax")
+    return given
+
+
+def spread(devices: int, model_parallel: int) -> None:
+    """Has models and batches made from now on spread over devices."""
+    if devices == 1:
+        return
+    names = np.array(keras.distribution.list_devices()[:devices])
+    if len(names) < devices:
+        raise SystemExit(f"there are {len(names)} devices, not {devices}")
+    shape = (devices // model_parallel, model_parallel)
+    mesh = keras.distribution.DeviceMesh(shape, ("batch", "model"), names.reshape(shape))
+    split = keras.distribution.ModelParallel(layout_map=layout_map(mesh), batch_dim_name="batch")
+    keras.distribution.set_distribution(split)
 
 
 def megaflop_per_update(preset: str, vocabulary: int, shape: Shape) -> float:
@@ -99,9 +123,16 @@ def random_batch(vocabulary: int, shape: Shape) -> Batch:
     """Ids without padding, the same for every update."""
     random = np.random.default_rng(1)
     lengths = {"source_ids": shape.source, "target_ids": shape.target, "labels": shape.target}
-    return {
+    batch = {
         name: ops.convert_to_tensor(random.integers(4, vocabulary, (shape.rows, length), dtype=np.int32))
         for name, length in lengths.items()
+    }
+    split = keras.distribution.distribution()
+    if split is None:
+        return batch
+    return {
+        name: keras.distribution.distribute_tensor(ids, split.get_data_layout(ids.shape))
+        for name, ids in batch.items()
     }
 
 
@@ -171,7 +202,7 @@ def measure(
     times = [seconds_of(update, batch, given.updates) / given.updates for _ in range(MEASUREMENTS)]
     tokens, middle = shape.rows * shape.target, statistics.median(times)
     tflops = megaflop_per_update(preset, given.vocabulary, shape) / middle / 1e6
-    ceiling = matmul_tflops(given.matmul or (1024 if chip() == "cpu" else 8192), precision)
+    ceiling = given.devices * matmul_tflops(given.matmul or (1024 if chip() == "cpu" else 8192), precision)
     return Figures(
         preset=preset,
         precision=precision,
@@ -184,7 +215,7 @@ def measure(
         tflops=tflops,
         matmul_tflops=ceiling,
         share_of_matmul=tflops / ceiling,
-        share_of_peak=tflops / peak if peak else None,
+        share_of_peak=tflops / (given.devices * peak) if peak else None,
     )
 
 
@@ -213,10 +244,11 @@ def measurements(given: argparse.Namespace, name: str) -> Iterator[Figures]:
 def main() -> None:
     """Measures and prints."""
     given, name = arguments(), chip()
+    spread(given.devices, given.model_parallel)
     backend = f"{keras.backend.backend()}, Keras {keras.version()}"
     print(
-        f"{name}; {backend}; {given.rows} rows of {given.source_length} + {given.target_length} tokens, "
-        f"vocabulary {given.vocabulary}, dropout {given.dropout}",
+        f"{given.devices} x {name}; {backend}; {given.rows} rows of {given.source_length} + "
+        f"{given.target_length} tokens, vocabulary {given.vocabulary}, dropout {given.dropout}",
         flush=True,
     )
     rows = [asdict(figures) for figures in measurements(given, name)]

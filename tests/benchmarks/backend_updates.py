@@ -42,10 +42,12 @@ def jax_update(model: Transformer, optimizer: keras.Optimizer) -> Update:
         trainable, moments = optimizer.stateless_apply(moments, gradients, trainable)
         return (trainable, other, moments), loss
 
-    compiled = jax.jit(update, donate_argnums=0)
     groups = (model.trainable_variables, model.non_trainable_variables, optimizer.variables)
     # Copies, because the memory of the first state is given over, too.
-    state = [tuple(ops.copy(variable.value) for variable in group) for group in groups]
+    state = tuple([ops.copy(variable.value) for variable in group] for group in groups)
+    # On several devices the new state lies as the old one does, whatever the compiler would like better.
+    lying = jax.tree.map(lambda value: value.sharding, state)
+    compiled = jax.jit(update, donate_argnums=0, out_shardings=(lying, None))
 
     def run(batch: Batch) -> Any:
         nonlocal state
