@@ -24,7 +24,9 @@ from tf_transformer.layers.dropout import Dropout
 from tf_transformer.losses import smoothed_cross_entropy
 from tf_transformer.models import Transformer
 from tf_transformer.optimizers import Adam
-from tf_transformer.replicas import OnDevices, Shares, draw_apart
+from tf_transformer.replicas import OnDevices, Shares, draw_apart, replica_number
+from tf_transformer.tasks import Translator, translation_answers
+from tf_transformer.text import Preprocessor
 from tf_transformer.training_step import TrainingModel
 
 LONG, SHORT = [5, 7, 11, 12, 8, 9, 3], [6, 3, 0, 0, 0, 0, 0]
@@ -92,9 +94,9 @@ def fed(batches: list[Any], devices: Devices) -> Any:
     return devices.feed(make)
 
 
-def transformer() -> Transformer:
+def transformer(kind: Any = Transformer) -> Any:
     sizes = {"num_layers": 1, "hidden_dim": 8, "intermediate_dim": 16, "num_heads": 2, "seed": 3}
-    return Transformer(vocabulary_size=13, dropout=0.0, tie_embeddings="none", **sizes)
+    return kind(vocabulary_size=13, dropout=0.0, tie_embeddings="none", **sizes)
 
 
 def made(
@@ -151,6 +153,31 @@ def mapped(devices: Devices) -> list[list[int]]:
     return [row.numpy().tolist() for row in double.map((tf.range(size),) for size in (3, 1, 4, 0, 2))]
 
 
+class Noting(Transformer):
+    """Notes which devices it searches on."""
+
+    on: set[int]
+
+    def step(self, ids: tf.Tensor, cache: Any) -> Any:
+        self.on.add(replica_number())
+        return super().step(ids, cache)
+
+
+def searched(devices: Devices) -> dict[str, Any]:
+    """What two beams and a prefix find for sentences in five batches, and which devices looked for it."""
+    letters = "a b c d e f g h i"
+    words = Preprocessor.train([letters], [letters], tokenizer="words")
+    with devices.scope():
+        model = transformer(Noting)
+    model.on = set()
+    task = Translator(model, words, beam_size=2, max_length_margin=3)
+    translation_answers.PIECES_AT_ONCE = 2
+    texts = ["a b c d e f", "", "d c", "i h g f", "a", "b d"]
+    found = task.n_best(texts, prefix=["a", "", "", "g", "", "h"])
+    answers = [[(one.text, one.score) for one in hypotheses] for hypotheses in found]
+    return {"answers": answers, "on": sorted(model.on)}
+
+
 def joined(cluster: Cluster) -> dict[str, Any]:
     """What one of several hosts finds."""
     meet(cluster, {}, print)
@@ -181,6 +208,7 @@ def main() -> None:
     ):
         found[name] = [trained(devices, batches, updates, **options) for devices in (one, two)]
     found["evaluated"] = [evaluated(devices) for devices in (one, two)]
+    found["searched"] = [searched(devices) for devices in (one, two)]
     found["mapped"] = [mapped(devices) for devices in (one, two)]
     print(json.dumps(found))
 

@@ -99,6 +99,16 @@ def test_evaluation_is_spread_and_comes_to_the_same(found: dict[str, Any]) -> No
     assert found["mapped"][0] == found["mapped"][1] == [[0, 2, 4], [0], [0, 2, 4, 6], [], [0, 2]]
 
 
+def test_translations_are_searched_for_on_all_devices(found: dict[str, Any]) -> None:
+    one, two = found["searched"]
+    assert one["on"] == [0] and two["on"] == [0, 1]
+    for alone, spread in zip(one["answers"], two["answers"], strict=True):
+        assert [text for text, _ in spread] == [text for text, _ in alone]
+        np.testing.assert_allclose([score for _, score in spread], [score for _, score in alone], rtol=1e-5)
+    texts = [[text for text, _ in hypotheses] for hypotheses in one["answers"]]
+    assert texts[0][0].startswith("a") and texts[1] == [""] and len(texts[2]) == 2
+
+
 def test_devices_by_name(found: dict[str, Any]) -> None:
     assert found["described"] == ["2 CPUs", ""]
 

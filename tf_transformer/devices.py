@@ -133,12 +133,13 @@ def num_gpus() -> int:
     return len(tf.config.list_physical_devices("GPU"))
 
 
-def open_devices(wanted: str, cluster: Cluster | None = None) -> Devices:
+def open_devices(wanted: str, cluster: Cluster | None = None, named: str = "training.devices") -> Devices:
     """Takes hold of devices; to be called before TensorFlow is used for anything.
 
     Args:
         wanted: ``training.devices`` of a recipe: ``auto``, ``cpu:N`` or ``gpu:N``, of each host.
         cluster: The hosts, where there are several, which have met.
+        named: What a person calls them by.
 
     Raises:
         RunError: When they are not there, or cannot be had.
@@ -151,13 +152,13 @@ def open_devices(wanted: str, cluster: Cluster | None = None) -> Devices:
         count = int(number)
     if kind == "gpu" and count > len(gpus):
         there = counted(len(gpus), "GPU")
-        raise RunError(f"training.devices: {wanted}: TensorFlow finds {there} on this machine")
+        raise RunError(f"{named}: {wanted}: TensorFlow finds {there} on this machine")
     if kind == "cpu" and count > 1 and cluster is not None:
         raise RunError(
-            "training.devices: must be auto, cpu:1 or gpu:N on several hosts, since TensorFlow joins one "
+            f"{named}: must be auto, cpu:1 or gpu:N on several hosts, since TensorFlow joins one "
             f"CPU of each. Received: {wanted} on {len(cluster.addresses)} hosts"
         )
-    _set_up(kind, count, gpus, wanted)
+    _set_up(kind, count, gpus, f"{named}: {wanted}")
     name = counted(count, "CPU" if kind == "cpu" else "GPU")
     if cluster is not None:
         return Devices(_joined(cluster, count if kind == "gpu" else 0), cluster, name)
@@ -167,7 +168,7 @@ def open_devices(wanted: str, cluster: Cluster | None = None) -> Devices:
     return Devices(tf.distribute.MirroredStrategy(names), name=name)
 
 
-def _set_up(kind: str, count: int, gpus: list[Any], wanted: str) -> None:
+def _set_up(kind: str, count: int, gpus: list[Any], asked: str) -> None:
     """Hides the GPUs that are not wanted, and makes several devices of one CPU."""
     visible = gpus[:count] if kind == "gpu" else []
     try:
@@ -177,8 +178,7 @@ def _set_up(kind: str, count: int, gpus: list[Any], wanted: str) -> None:
             _divide_cpu(count)
     except RuntimeError:
         raise RunError(
-            f"training.devices: {wanted}: devices are made when TensorFlow starts, and it has; train in a "
-            "new process"
+            f"{asked}: devices are made when TensorFlow starts, and it has; begin a new process"
         ) from None
 
 

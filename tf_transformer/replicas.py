@@ -103,12 +103,22 @@ def draw_apart(model: keras.Model) -> None:
     strategy.run(move)
 
 
+def num_devices(model: Any) -> int:
+    """How many devices of this process hold a model: those of the strategy that it was made under."""
+    strategy = _strategy_of(model)
+    return 1 if strategy.num_replicas_in_sync == 1 else len(strategy.extended.worker_devices)
+
+
+def _strategy_of(model: Any) -> Any:
+    return getattr(model, "distribute_strategy", None) or tf.distribute.get_strategy()
+
+
 class OnDevices:
     """A function of a batch that is run on many batches, by all devices of this process at once.
 
     Args:
         function: Tensors, or structures of them, to a structure of tensors.
-        model: The model whose devices are used: those of the strategy that it was made under.
+        model: The model whose devices are used: see `num_devices`.
         signature: What the function takes, where all batches are alike in it; None to find out.
         compiled: Whether one device makes a graph, which takes its time and then is faster.
     """
@@ -122,9 +132,7 @@ class OnDevices:
         compiled: bool = True,
     ) -> None:
         self.function = function
-        self._strategy = getattr(model, "distribute_strategy", None) or tf.distribute.get_strategy()
-        alone = self._strategy.num_replicas_in_sync == 1
-        self._devices = 1 if alone else len(self._strategy.extended.worker_devices)
+        self._strategy, self._devices = _strategy_of(model), num_devices(model)
         # Loops are written as such; converting all that is called takes seconds.
         options = {"autograph": False, "reduce_retracing": signature is None}
         self._alone = tf.function(function, input_signature=signature, **options) if compiled else function
@@ -147,7 +155,7 @@ class OnDevices:
         source = iter(batches)
         while group := list(islice(source, self._devices)):
             idle = self._devices - len(group)
-            nothing = tf.nest.map_structure(lambda tensor: tensor[:0], group[-1])
+            nothing = tf.nest.map_structure(_without_rows, group[-1])
             yield from self._all(*group, *[nothing] * idle)[: len(group)]
 
     def _on_all(self, *batches: tuple[Any, ...]) -> list[Any]:
@@ -161,3 +169,8 @@ class OnDevices:
             )
             for at in range(self._devices)
         ]
+
+
+def _without_rows(tensor: tf.Tensor) -> tf.Tensor:
+    """An argument of a batch of nothing; a number is the same for all batches."""
+    return tensor[:0] if tensor.shape.rank else tensor

@@ -5,9 +5,9 @@
 needs Keras and the backend alone (`jax[cuda12]` on a machine with a GPU); under JAX and PyTorch it imports no
 TensorFlow. It trains with dropout, smoothed cross-entropy and Adam; most of its time is compilation.
 
-Under JAX `--devices 8` spreads the rows of a batch over eight devices, and `--model-parallel 2` has the weights
-of each model split over two of them; to try it out, XLA_FLAGS=--xla_force_host_platform_device_count=8 makes
-eight devices of a CPU.
+Under JAX `--devices 8` spreads the rows of a batch over eight devices, and `--model-parallel 2` splits the
+weights of each model over two of them; XLA_FLAGS=--xla_force_host_platform_device_count=8 makes eight devices
+of a CPU, to try it out.
 
 How to read it:
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from tf_transformer.cli import main
+from tf_transformer.cli import answering, main
+from tf_transformer.devices import Devices, open_devices
 
 Give = Callable[[bytes], None]
 Captured = pytest.CaptureFixture[str]
@@ -46,6 +47,23 @@ def test_the_checkpoint_is_chosen_and_printed(run: Path, stdin: Give, capsys: Ca
     capsys.readouterr()
     assert main(["predict", str(run), "--checkpoint", "7"]) == 1
     assert "no checkpoint 7. Steps there: 5, 10" in capsys.readouterr().err
+
+
+def test_a_run_answers_on_the_devices_that_are_named(
+    run: Path, stdin: Give, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[tuple[str, str]] = []
+
+    def opened(wanted: str, named: str) -> Devices:
+        found.append((wanted, named))
+        return open_devices(wanted, named=named)
+
+    monkeypatch.setattr(answering, "open_devices", opened)
+    lines, _ = predict(run, stdin, capsys, b"ab\n")
+    assert predict(run, stdin, capsys, b"ab\n", "--devices", "cpu:1")[0] == lines
+    assert found == [("auto", "--devices"), ("cpu:1", "--devices")]
+    assert main(["evaluate", str(run), "--devices", "gpu:9"]) == 1
+    assert "--devices: gpu:9: TensorFlow finds 0 GPUs on this machine" in capsys.readouterr().err
 
 
 def test_n_best_scores_and_json(run: Path, stdin: Give, capsys: Captured) -> None:

@@ -63,6 +63,11 @@ def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             "predict run --checkpoint bogus",
             "'--checkpoint': checkpoint must be best, last, average or a step",
         ),
+        (
+            "predict run --devices gpu:0",
+            "must be auto, or a kind and a number such as cpu:2 and gpu:4. Received:",
+        ),
+        ("evaluate exp --devices gpu:2", "--devices: is for runs, and exp is an exported model"),
         ("evaluate run --checkpoint -1", "must be best, last, average or a step. Received: -1"),
         ("export run out --checkpoint 1e3", "must be best, last, average or a step. Received: 1e3"),
         ("predict run --output no/such/dir/o", "'--output': no/such/dir/o: there is no folder no/such/dir"),

@@ -1,6 +1,7 @@
 """From a folder to what answers: one line a task."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tf_transformer.cli.image_classification import ImageClassificationFace
 from tf_transformer.cli.task_face import TaskFace
 from tf_transformer.cli.translation import TranslationFace
 from tf_transformer.cli.vector_classification import VectorClassificationFace
+from tf_transformer.devices import open_devices
 from tf_transformer.errors import ExportError
 from tf_transformer.export.loading import load_export
 from tf_transformer.manifest import is_export, newest_version, read_manifest
@@ -27,7 +29,9 @@ FACES: dict[str, type[TaskFace]] = {
 }
 
 
-def open_answering(path: Path, checkpoint: str | None, ensemble: Sequence[Path] = ()) -> TaskFace:
+def open_answering(
+    path: Path, checkpoint: str | None, ensemble: Sequence[Path] = (), devices: str | None = None
+) -> TaskFace:
     """Opens a run, or an export where there is no run.
 
     Args:
@@ -35,15 +39,20 @@ def open_answering(path: Path, checkpoint: str | None, ensemble: Sequence[Path] 
         checkpoint: Of the run; None for the best.
         ensemble: Further runs that answer together with it, each by the checkpoint of that name.
 
+        devices: What a run's batches are spread over, as ``training.devices`` names it; None for one device.
+
     Raises:
-        ProjectError: When one is neither, or cannot be read; when those of an ensemble do not fit together.
+        ProjectError: When one is neither, or cannot be read; when those of an ensemble do not fit together;
+            when devices are not there.
     """
     if is_export(path):
         share_cores()
         exported = _exported(path)
         return FACES[exported.manifest.task](exported)
-    run = load_run(path, checkpoint or "best")
-    others = [load_run(other, checkpoint or "best") for other in ensemble]
+    spread = None if devices is None else open_devices(devices, named="--devices")
+    with nullcontext() if spread is None else spread.scope():
+        run = load_run(path, checkpoint or "best")
+        others = [load_run(other, checkpoint or "best") for other in ensemble]
     return FACES[run.recipe.task](together(run, others) if others else run)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tf_transformer.cli.options import AsJson, Checkpoint, Debug, Output, Quiet, RunOrExport
+from tf_transformer.cli.options import AsJson, Checkpoint, Debug, Devices, Output, Quiet, RunOrExport
 from tf_transformer.cli.predict_options import Tag
 from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.cli.streams import introduce, teller
@@ -44,6 +44,7 @@ def evaluate(
         typer.Option(help="sacreBLEU's tokenizer for BLEU. Default: the recipe's.", show_default=False),
     ] = None,
     checkpoint: Checkpoint = None,
+    devices: Devices = None,
     output: Output = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -69,7 +70,7 @@ def evaluate(
         "--folder": folder,
         "--tokenize": tokenize,
     }
-    check_options(model, "evaluate", {"--checkpoint": checkpoint, **own})
+    check_options(model, "evaluate", {"--checkpoint": checkpoint, "--devices": devices, **own})
     if tag is not None and source is None:
         raise typer.BadParameter("is for the text of --source; the recipe's has its own", param_hint="--tag")
     sys.stdout.write("")  # fails now, not when all is done, where stdout is closed
@@ -77,7 +78,7 @@ def evaluate(
         from tf_transformer.cli.answering import open_answering
         from tf_transformer.cli.scoring import report, score, titled
     options = {"source": source, "target": target, "tag": tag, "folder": folder, "tokenize": tokenize}
-    answering = open_answering(model, checkpoint)
+    answering = open_answering(model, checkpoint, devices=devices or "auto")
     say = teller(quiet)
     introduce(answering, say)
     given = answering.given_set(options)

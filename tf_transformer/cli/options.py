@@ -19,6 +19,16 @@ def _checkpoint(name: str | None) -> str | None:
     return name
 
 
+def _devices(wanted: str | None) -> str | None:
+    """Refuses what names no devices."""
+    if wanted is not None:
+        from tf_transformer.recipe.training_section import DEVICES_RULE, names_devices
+
+        if not names_devices(wanted):
+            raise typer.BadParameter(f"{DEVICES_RULE}. Received: {wanted}")
+    return wanted
+
+
 def bounded(least: float, most: float) -> Callable[[Any], Any]:
     """A check of an option's number, NaN included, that says both bounds and what was received."""
 
@@ -62,6 +72,15 @@ Checkpoint = Annotated[
         help="best (default), last, average, or the step of a kept checkpoint; for runs.",
         show_default=False,
         callback=_checkpoint,
+    ),
+]
+Devices = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="auto (default: all GPUs, else the CPU), cpu:2 or gpu:4; for runs.",
+        show_default=False,
+        callback=_devices,
     ),
 ]
 Output = Annotated[

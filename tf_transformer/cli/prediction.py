@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from tf_transformer.cli.options import AsJson, Checkpoint, Debug, Output, Quiet, RunOrExport
+from tf_transformer.cli.options import AsJson, Checkpoint, Debug, Devices, Output, Quiet, RunOrExport
 from tf_transformer.cli.predict_options import (
     Alternatives,
     Ban,
@@ -47,6 +47,7 @@ def predict(
     input: Input = None,
     output: Output = None,
     checkpoint: Checkpoint = None,
+    devices: Devices = None,
     ensemble: Ensemble = None,
     beam: Beam = None,
     n_best: NBest = 1,
@@ -97,6 +98,7 @@ def predict(
     """
     given: dict[str, Any] = {
         "checkpoint": checkpoint,
+        "devices": devices,
         "ensemble": ensemble,
         "beam": beam,
         "length-penalty": length_penalty,
@@ -133,7 +135,7 @@ def predict(
     with reading(input) as groups:
         with quiet_import():
             from tf_transformer.cli.answering import open_answering
-        answering = open_answering(model, checkpoint, ensemble or ())
+        answering = open_answering(model, checkpoint, ensemble or (), devices or "auto")
         introduce(answering, say)
         with writing(output) as write, progress("lines", quiet) as advance:
             answering.predict(groups, write, advance, options)

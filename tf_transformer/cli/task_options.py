@@ -150,7 +150,7 @@ def check_options(
         if needed not in named:
             raise typer.BadParameter(f"goes with {needed}", param_hint=name)
         refused = TASKS[task].ctranslate2 if kind == "ctranslate2" else TASKS[task].runs_only
-        if exported and (name == "--checkpoint" or name in refused):
+        if exported and (name in ("--checkpoint", "--devices") or name in refused):
             what = "a model for CTranslate2" if kind == "ctranslate2" else "an exported model"
             raise typer.BadParameter(f"is for runs, and {model} is {what}", param_hint=name)
     if verb != "evaluate":

@@ -31,6 +31,11 @@ class Ensemble:
         lengths = [member.max_length for member in members if member.max_length is not None]
         self.max_length = min(lengths, default=None)
 
+    @property
+    def distribute_strategy(self) -> Any:
+        """What holds the members, where several devices do."""
+        return getattr(self.members[0], "distribute_strategy", None)
+
     def encode(self, source: Tensor, training: bool | None = False) -> list[Any]:
         """What each member's `encode` returns."""
         return [member.encode(source, training=training) for member in self.members]

@@ -14,11 +14,17 @@ from tf_transformer.recipe.yaml_tree import Path
 
 Updates = Annotated[Whole, Field(ge=1, le=MOST_UPDATES)]
 _DEVICES = re.compile(r"auto|(cpu|gpu):[1-9]\d{0,3}")
+DEVICES_RULE = "must be auto, or a kind and a number such as cpu:2 and gpu:4"
+
+
+def names_devices(value: str) -> bool:
+    """Whether a text says on which devices to run."""
+    return _DEVICES.fullmatch(value) is not None
 
 
 def _devices(value: Any) -> Any:
-    if not isinstance(value, str) or not _DEVICES.fullmatch(value):
-        raise PydanticCustomError("devices", "must be auto, or a kind and a number such as cpu:2 and gpu:4")
+    if not isinstance(value, str) or not names_devices(value):
+        raise PydanticCustomError("devices", DEVICES_RULE)
     return value
 
 

@@ -4,12 +4,13 @@ Shapes: B sentences, S source pieces, K hypotheses, T target pieces, P pieces of
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from tf_transformer.decoding.search_result import SearchResult
+from tf_transformer.replicas import OnDevices
 from tf_transformer.tasks.options import SearchOptions
 from tf_transformer.tasks.translation_details import Reread, reread
 from tf_transformer.tasks.translation_search import GIVEN, Given, TranslationSearch
@@ -49,13 +50,38 @@ class SearchGraphs:
             num_results: Hypotheses to find for each, at most the beam; with ``options.sample`` any number.
             given: What the sentences have of their own; seeds, where answers are drawn.
         """
+        graph, request = self._request(source_ids, options, num_results, given)
+        found: SearchResult = graph(*request)
+        return found
+
+    def search_all(
+        self, batches: Sequence[tuple[tf.Tensor, Given]], options: SearchOptions, num_results: int
+    ) -> Iterator[SearchResult]:
+        """Searches translations of several batches, on all devices of the model at once.
+
+        Args:
+            batches: The ids of each and what its sentences have of their own, the same things in all: see
+                `search`.
+            options: See `search`.
+            num_results: See `search`.
+
+        Yields:
+            What `search` returns of each, in their order.
+        """
+        made = [self._request(ids, options, num_results, given) for ids, given in batches]
+        yield from made[0][0].map(request for _, request in made)
+
+    def _request(
+        self, source_ids: tf.Tensor, options: SearchOptions, num_results: int, given: Given
+    ) -> tuple[OnDevices, tuple[Any, ...]]:
+        """A graph, and what it is called with."""
         if options.sample:
             # Tensors, so that one graph serves all values.
             rows = tf.shape(source_ids)[:1]
             values = {name: tf.cast(getattr(options, name), GIVEN[name].dtype) for name in _DRAWING}
             given = {**{name: tf.fill(rows, value) for name, value in values.items()}, **given}
         graph = self._searches(options.of_graph, tuple(sorted(given)))
-        return graph(source_ids, tf.constant(num_results), dict(given))
+        return graph, (source_ids, tf.constant(num_results), dict(given))
 
     def reread(self, source_ids: tf.Tensor, ids: tf.Tensor, pieces: tf.Tensor, finished: tf.Tensor) -> Reread:
         """Reads targets once more: see `translation_details.reread`."""
@@ -66,9 +92,7 @@ class SearchGraphs:
         with self.task.weights.reading():
             return reread(self.task.model, *given)
 
-    def _traced(
-        self, options: SearchOptions, names: tuple[str, ...]
-    ) -> Callable[[tf.Tensor, tf.Tensor, Mapping[str, tf.Tensor]], SearchResult]:
+    def _traced(self, options: SearchOptions, names: tuple[str, ...]) -> OnDevices:
         task = self.task
         search = TranslationSearch(task.model, task.preprocessor, options)
 
@@ -76,9 +100,4 @@ class SearchGraphs:
             with task.weights.reading():
                 return search.search(source_ids, num_results, given)
 
-        graph: Callable[..., SearchResult] = tf.function(
-            found,
-            input_signature=[_IDS, _NUMBER, {name: GIVEN[name] for name in names}],
-            autograph=False,  # loops are written as such; converting all that is called takes seconds
-        )
-        return graph
+        return OnDevices(found, task.model, [_IDS, _NUMBER, {name: GIVEN[name] for name in names}])

@@ -4,12 +4,13 @@ Shapes: B sentences, S source pieces, K hypotheses, T target pieces.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from tf_transformer.decoding.search_result import SearchResult
 from tf_transformer.presets import PAD_ID
+from tf_transformer.replicas import num_devices
 from tf_transformer.tasks.batches import at_once, batches_by_length
 from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.options import SearchOptions
@@ -22,6 +23,14 @@ PIECES_AT_ONCE = 4096
 """Source positions, padding included, that ``translate`` puts into one batch; fewer for a wide beam."""
 USUAL_BEAM = 8
 """The widest beam that is not wide."""
+
+
+class _Request(NamedTuple):
+    """A batch to be searched."""
+
+    texts: Sequence[str]
+    ids: tf.Tensor  # [B, S]
+    given: dict[str, tf.Tensor]
 
 
 class TranslationAnswers:
@@ -49,35 +58,53 @@ class TranslationAnswers:
         source_ids = self.task.encode(texts)
         width = max(num_results if options.sample else options.beam_size, USUAL_BEAM)
         batches = batches_by_length(source_ids.row_lengths().numpy(), PIECES_AT_ONCE * USUAL_BEAM // width)
-
-        def answered(rows: Any) -> list[list[Hypothesis]]:
-            own = None if prefixes is None else tf.gather(prefixes, rows)
-            batch = tf.gather(source_ids, rows).to_tensor(PAD_ID)
-            return self._answered(batch, [texts[row] for row in rows], options, num_results, own, details)
-
-        for rows, found in zip(batches, at_once(answered, batches), strict=True):
-            for row, hypotheses in zip(rows, found, strict=True):
-                answers[row] = hypotheses
+        own = (None if prefixes is None else tf.gather(prefixes, rows) for rows in batches)
+        requests = [
+            self._request(tf.gather(source_ids, rows), [texts[row] for row in rows], options, each)
+            for rows, each in zip(batches, own, strict=True)
+        ]
+        found = self._answered(requests, options, num_results, details)
+        for rows, hypotheses in zip(batches, found, strict=True):
+            for row, one in zip(rows, hypotheses, strict=True):
+                answers[row] = one
         return answers
 
-    def _answered(
+    def _request(
         self,
-        batch: tf.Tensor,
+        source_ids: tf.RaggedTensor,
         texts: Sequence[str],
         options: SearchOptions,
-        num_results: int,
         prefixes: tf.RaggedTensor | None,
-        details: bool,
-    ) -> list[list[Hypothesis]]:
+    ) -> _Request:
         given = {} if prefixes is None else given_prefixes(prefixes)
         if options.sample:
             given["seeds"] = seeds_of(strings(texts), options.seed)
-        result = self.task.graphs.search(batch, options, num_results, given)
+        return _Request(texts, source_ids.to_tensor(PAD_ID), given)
+
+    def _answered(
+        self, requests: Sequence[_Request], options: SearchOptions, num_results: int, details: bool
+    ) -> list[list[list[Hypothesis]]]:
+        """The hypotheses of each batch: by all devices that hold the model, or by the cores of one."""
+        graphs = self.task.graphs
+        if num_devices(self.task.model) > 1 and len(requests) > 1:
+            results = graphs.search_all([(one.ids, one.given) for one in requests], options, num_results)
+            pairs = zip(requests, results, strict=True)
+            return [self._told(one, result, options, details) for one, result in pairs]
+
+        def answered(one: _Request) -> list[list[Hypothesis]]:
+            return self._told(one, graphs.search(one.ids, options, num_results, one.given), options, details)
+
+        return at_once(answered, requests)
+
+    def _told(
+        self, request: _Request, result: SearchResult, options: SearchOptions, details: bool
+    ) -> list[list[Hypothesis]]:
+        """What a search has found, for whoever asked."""
         found = self._read(result)
         if details or options.replace_unknown:
-            found = self._detailed(batch, result, found)
+            found = self._detailed(request.ids, result, found)
         if options.replace_unknown:
-            pairs = zip(texts, found, strict=True)
+            pairs = zip(request.texts, found, strict=True)
             return [[self._named(text, one, details) for one in hypotheses] for text, hypotheses in pairs]
         return found
 
