@@ -1,5 +1,6 @@
 """What memory is left, by the files that say so, and how much a piece of work takes."""
 
+import ctypes
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -176,3 +177,18 @@ def test_tensorflow_says_how_much_a_device_may_give_out() -> None:
 
 def test_sizes_for_people() -> None:
     assert [in_gib(size) for size in (0, GIB * 3 // 2, 141 * GIB)] == ["0.0 GiB", "1.5 GiB", "141.0 GiB"]
+
+
+def test_what_is_freed_between_what_is_kept_is_given_back() -> None:
+    blocks = [bytes(1000) for _ in range(100_000)]
+    kept = blocks[::100]
+    del blocks
+    before = memory.process_size()
+    memory.give_back()
+    least = 60e6 if hasattr(ctypes.CDLL(None), "malloc_trim") else -1e6
+    assert before - memory.process_size() > least and len(kept) == 1000
+
+
+def test_nothing_is_given_back_where_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: SimpleNamespace())
+    memory.give_back()

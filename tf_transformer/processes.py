@@ -25,13 +25,15 @@ def in_processes(
     workers: int,
     start: Callable[[], None] | None = None,
 ) -> Iterator[Done]:
-    """Does some work on each of some tasks; with one worker in this very process.
+    """Does some work on each of some tasks, in this process and in others.
+
+    One that only waited would take as much memory as one that works.
 
     Args:
         work: Can be sent to other processes, as its results can.
         tasks: What it is called with.
-        workers: How many processes there are at most.
-        start: Called first in each of them.
+        workers: How many processes there are at most, this one included.
+        start: Called first in each of the others.
 
     Yields:
         What came of each task, in their order.
@@ -41,9 +43,18 @@ def in_processes(
         return
     # Never by fork: TensorFlow has threads.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers, len(tasks)), context, _begin, (start,))
+    pool = ProcessPoolExecutor(min(workers, len(tasks)) - 1, context, _begin, (start,))
     try:
-        yield from pool.map(work, tasks)
+        promised = [pool.submit(work, task) for task in tasks]
+        rest, done = iter(range(len(tasks))), {}
+        for place, promise in enumerate(promised):
+            while place not in done and not promise.done():
+                # What can still be called off was not begun elsewhere.
+                mine = next((other for other in rest if promised[other].cancel()), None)
+                if mine is None:
+                    break
+                done[mine] = work(tasks[mine])
+            yield done.pop(place) if place in done else promise.result()
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -1,6 +1,7 @@
 """How time and memory of an update grow: with rows, length, vocabulary, depth and width.
 
-    python tests/benchmarks/growth.py [--updates 5] [--rounds 3] [--json growth.json]
+    python tests/benchmarks/growth.py [--updates 3] [--rounds 2] [--json growth.json]
+    python tests/benchmarks/growth.py --json growth.json --page [--prepared FILE] [--devices FILE]
 
 Each setting is measured in a process of its own: one update of an encoder-decoder as the trainer does it, on
 random ids, the median over some updates of the fastest round; and how far the process grew beyond what it had
@@ -17,6 +18,9 @@ figures a model is fitted, all coefficients of which are of at least 0 and mean 
 
 Memory has the same terms: what is kept of all layers for the way back, what attention keeps, one chunk of
 logits, and weights with their moments. What the fit is off by is printed for each setting.
+
+`--page` prints the same as Markdown, with what `prepare_scale.py` and `devices_speed.py --json` have written,
+and what follows for GPUs on paper.
 """
 
 import argparse
@@ -25,10 +29,12 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from growth_page import Fits, page
 
 CHUNK = 1024
 
@@ -84,10 +90,10 @@ class Setting:
 BASE = Setting()
 SETTINGS = (
     BASE,
-    *(replace(BASE, rows=rows) for rows in (16, 32, 64, 256, 512)),
+    *(replace(BASE, rows=rows) for rows in (16, 64, 256, 512)),
     *(replace(BASE, length=length) for length in (8, 16, 64, 128)),
     *(replace(BASE, vocabulary=vocabulary) for vocabulary in (1000, 4000, 16000, 32000)),
-    *(replace(BASE, layers=layers) for layers in (1, 2, 6, 8)),
+    *(replace(BASE, layers=layers) for layers in (1, 2, 8)),
     *(replace(BASE, width=width) for width in (64, 256, 512)),
     Setting(rows=32, length=64, vocabulary=16000, layers=6, width=256),
     Setting(rows=64, length=128, vocabulary=4000, layers=2, width=256),
@@ -175,26 +181,33 @@ def fitted(terms: list[list[float]], values: list[float]) -> list[float]:
     return [float(value) for value in whole]
 
 
-def report(settings: list[Setting], figures: list[dict[str, float]]) -> None:
-    """The fits, and what they leave over for each setting."""
-    fits = {
-        "seconds": fitted([setting.work() for setting in settings], [each["seconds"] for each in figures]),
-        "bytes": fitted([setting.kept() for setting in settings], [each["bytes"] for each in figures]),
+def fits_of(settings: Sequence[Setting], figures: Sequence[dict[str, float]]) -> Fits:
+    """Fits seconds and bytes."""
+    terms = {"seconds": [one.work() for one in settings], "bytes": [one.kept() for one in settings]}
+    values = {name: [each[name] for each in figures] for name in terms}
+    found = {name: fitted(terms[name], values[name]) for name in terms}
+    apart = {
+        name: [
+            float(np.dot(found[name], term)) / value - 1
+            for term, value in zip(terms[name], values[name], strict=True)
+        ]
+        for name in terms
     }
-    for name, coefficients in fits.items():
-        shown = (f"{term} {value:.3g}" for term, value in zip(TERMS, coefficients, strict=True))
-        print(f"{name} = sum of {', '.join(shown)} times what there is of each")
-    print(
-        f"{'rows':>5}{'length':>7}{'ids':>7}{'layers':>7}{'width':>6}{'ms':>9}{'fit':>7}{'MiB':>8}{'fit':>7}"
-    )
-    for setting, each in zip(settings, figures, strict=True):
-        terms = {"seconds": setting.work(), "bytes": setting.kept()}
-        ratios = [float(np.dot(fits[name], terms[name])) / each[name] - 1 for name in fits]
-        numbers = asdict(setting)
-        print(
-            f"{numbers['rows']:>5}{numbers['length']:>7}{numbers['vocabulary']:>7}{numbers['layers']:>7}"
-            f"{numbers['width']:>6}{each['seconds'] * 1e3:>9,.0f}{ratios[0]:>+7.0%}"
-            f"{each['bytes'] / 2**20:>8,.0f}{ratios[1]:>+7.0%}"
+    return Fits(found, apart)
+
+
+def report(settings: Sequence[Setting], figures: Sequence[dict[str, float]]) -> Iterator[str]:
+    """The fits, and what they leave over for each setting."""
+    fits = fits_of(settings, figures)
+    for name, coefficients in fits.coefficients.items():
+        shown = [f"{term} {value:.3g}" for term, value in zip(TERMS, coefficients, strict=True)]
+        yield f"{name} = sum of {', '.join(shown)} times what there is of each"
+    head = ("rows", 5), ("length", 7), ("ids", 7), ("layers", 7), ("width", 6), ("ms", 9), ("fit", 7)
+    yield "".join(f"{name:>{width}}" for name, width in (*head, ("MiB", 8), ("fit", 7)))
+    for setting, each, *apart in zip(settings, figures, *fits.apart.values(), strict=True):
+        yield (
+            f"{setting.rows:>5}{setting.length:>7}{setting.vocabulary:>7}{setting.layers:>7}{setting.width:>6}"
+            f"{each['seconds'] * 1e3:>9,.0f}{apart[0]:>+7.0%}{each['bytes'] / 2**20:>8,.0f}{apart[1]:>+7.0%}"
         )
 
 
@@ -202,10 +215,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--updates", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--updates", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--precision", default="float32", choices=["float32", "mixed_bfloat16"])
     parser.add_argument("--json", type=Path, help="where the figures go; what is there is not measured again")
+    parser.add_argument("--page", action="store_true", help="print Markdown")
+    parser.add_argument("--prepared", type=Path, help="for it: prepare_scale.json")
+    parser.add_argument("--devices", type=Path, help="for it: what devices_speed.py --json has written")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one is not None:
@@ -230,7 +246,12 @@ def main() -> None:
             print(f"{name}: {known[name]}", file=sys.stderr, flush=True)
             if given.json is not None:
                 given.json.write_text(json.dumps(known, indent=2) + "\n")
-    report(list(SETTINGS), [known[json.dumps(asdict(setting))] for setting in SETTINGS])
+    figures = [known[json.dumps(asdict(setting))] for setting in SETTINGS]
+    if given.page:
+        others = [json.loads(path.read_text()) if path else [] for path in (given.prepared, given.devices)]
+        print("\n".join(page(SETTINGS, figures, fits_of(SETTINGS, figures), *others)))
+    else:
+        print("\n".join(report(SETTINGS, figures)))
 
 
 if __name__ == "__main__":

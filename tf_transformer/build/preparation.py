@@ -29,6 +29,7 @@ from tf_transformer.data.prepared import (
 from tf_transformer.data.sources import Corpus
 from tf_transformer.errors import DataError, RunError, counted
 from tf_transformer.files import fingerprint, parse_json, write_json
+from tf_transformer.memory import give_back
 from tf_transformer.recipe import Recipe
 from tf_transformer.recipe.prepared import other_keys, prepared_keys, prepared_sources
 
@@ -139,6 +140,7 @@ class Preparation:
         shutil.rmtree(aside, ignore_errors=True)
         side.save(aside)
         aside.rename(found)
+        give_back()  # of the sample, and of the search for pieces: shards are made here, too
 
     def shards_left(self) -> list[Job]:
         """The shards that are not finished; what a killed process has left of others is removed."""
