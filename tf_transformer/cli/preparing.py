@@ -44,7 +44,8 @@ def prepare(
             min=1,
             max=_MOST_WORKERS,
             metavar="N",
-            help="Processes; each takes about half a GB. Default: one for each core.",
+            help="Processes, this one too; each takes 0.4 GB beside the 0.5 GB that they share. "
+            "Default: one for each core.",
             show_default=False,
         ),
     ] = None,
