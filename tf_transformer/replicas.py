@@ -173,4 +173,4 @@ class OnDevices:
 
 def _without_rows(tensor: tf.Tensor) -> tf.Tensor:
     """An argument of a batch of nothing; a number is the same for all batches."""
-    return tensor[:0] if tensor.shape.rank else tensor
+    return tensor[:0] if len(tensor.shape) else tensor
