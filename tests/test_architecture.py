@@ -41,7 +41,7 @@ FLOORS = [
     {"tasks"},
     {"evaluation", "training_step", "export", "serving"},
     {"build", "callbacks"},
-    {"trainer", "beginning", "batch_size", "fitting", "closing", "farewell", "rate_range"},
+    {"trainer", "beginning", "batch_size", "fitting", "closing", "farewell", "rate_range", "diagnosis"},
     {"cli", "__main__"},
 ]
 SOCIABLE = {0, 7, 8}

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tf_transformer.build import problem_of
 from tf_transformer.build.run import mended_index
+from tf_transformer.build.weights import check_tokenizer
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, Index
 from tf_transformer.devices import Devices
@@ -113,6 +114,7 @@ def begin(
     problem = problem_of(old)
     side = problem.load_side(folder.tokenizer)
     problem.check_side(side, checkpoint, folder.tokenizer)
+    check_tokenizer(checkpoint, folder)
     for event, detail in events:
         say(f"changed midway: {detail}" if event == "recipe changed" else detail)
     if recipe.training.precision == "auto":

@@ -109,7 +109,7 @@ class Closing:
         except RunError as error:
             self._tell_damage(f"{error}; so there is no average")
             return False
-        self.store.write(AVERAGE, weights, state={"step": state.step, "averaged": kept})
+        self.store.write(AVERAGE, weights, state={"step": state.step, "averaged": kept, "side": state.side})
         return True
 
     def _best(self) -> str:

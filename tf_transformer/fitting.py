@@ -1,9 +1,9 @@
 """The updates themselves: put back what a checkpoint holds, fit, and answer what goes wrong on the way."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import keras
@@ -36,7 +36,8 @@ from tf_transformer.data.pipeline import Plan, Position, Shares, training_datase
 from tf_transformer.data.training_sample import training_sample
 from tf_transformer.devices import LOST, Devices
 from tf_transformer.errors import RunError
-from tf_transformer.evaluation import EvaluationSet, Evaluator, Outcome, over_sets
+from tf_transformer.evaluation import Evaluated, EvaluationSet, Evaluator, Outcome, over_sets
+from tf_transformer.evaluation.signs import Sign
 from tf_transformer.replicas import draw_apart
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks.task import Task
@@ -88,6 +89,11 @@ class Fitting:
     def recipe(self) -> Any:
         """The recipe, as resolved."""
         return self.problem.recipe
+
+    @cached_property
+    def sample(self) -> Callable[[], Any]:
+        """A batch from all over the training data, made when it is first asked for."""
+        return cache(lambda: training_sample(self.encoded, self.plan, self.task.side.assemble))
 
     @property
     def limits(self) -> Limits:
@@ -254,7 +260,7 @@ class Fitting:
         if is_chief:
             events = TensorBoardEvents(self.state, self.folder.tensorboard, self._about(), self._event)
             events.probe.clock = clock
-            symptoms = Symptoms(self.state, events.probe, self._event)
+            symptoms = self._symptoms(events)
             callbacks += [*self._profiling(), events.probe, symptoms, self._validation(symptoms, events)]
             callbacks += [*self._plateau(), self._checkpointing(), events, self.terminal]
         else:
@@ -320,10 +326,15 @@ class Fitting:
             self.problem.WORDS.data,
         )
 
+    def _symptoms(self, events: TensorBoardEvents) -> Symptoms:
+        def signs(evaluated: Evaluated) -> Iterator[Sign]:
+            return self.evaluator.signs(self.dev[0], evaluated)
+
+        return Symptoms(self.state, events.probe, self._event, self.sample, self.task.model, signs)
+
     def _validation(self, *listeners: Listener) -> Validation:
         training, task, answering = self.recipe.training, self.task, self.model.answering
-        is_chief = self.devices.is_chief
-        sample = cache(lambda: [training_sample(self.encoded, self.plan, task.side.assemble)])
+        is_chief, sample = self.devices.is_chief, self.sample
 
         def validate() -> Outcome:
             found = evaluate() if is_chief else None
@@ -349,7 +360,7 @@ class Fitting:
             self.problem.measure,
             rate=lambda step: float(self.rate(step - 1)),
             patience=training.early_stopping.patience if training.early_stopping else None,
-            of_training=(lambda: self.evaluator.of_training(sample())) if is_chief else dict,
+            of_training=(lambda: self.evaluator.of_training([sample()])) if is_chief else dict,
             listeners=(Records(self.folder), self.terminal, *listeners) if is_chief else (),
         )
 

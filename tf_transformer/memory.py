@@ -138,6 +138,23 @@ def device_peak() -> int | None:
     return _in_use(gpus[0].name.removeprefix("/device:"), "peak") if gpus else None
 
 
+def tensor_peak(work: Callable[[], object]) -> int | None:
+    """Does some work; the most bytes of tensors meanwhile, on the first GPU or the CPU.
+
+    Returns:
+        None where TensorFlow does not count them.
+    """
+    gpus = tf.config.list_logical_devices("GPU")
+    device = gpus[0].name.removeprefix("/device:") if gpus else "CPU:0"
+    try:
+        tf.config.experimental.reset_memory_stats(device)
+        work()
+        return _in_use(device, "peak")
+    except ValueError:  # on a CPU only with oneDNN, which is on by default on x86
+        work()
+        return None
+
+
 def in_gib(size: float) -> str:
     """Bytes in GiB for a person, such as ``1.5 GiB``."""
     return f"{size / 2**30:.1f} GiB"

@@ -139,6 +139,8 @@ class _Training:
         side = self._side(examples)
         encoded = self.problem.encode(examples, side)
         report = list(self.problem.report(examples, encoded))
+        if checkpoint is None:
+            report += [f"warning: {sign.line}" for sign in self.problem.signs(examples, side)]
         for line in report:
             self.terminal.say(line)
         self._find_sizes(examples, side, encoded)
@@ -152,6 +154,7 @@ class _Training:
                 fitting.restore(checkpoint)
                 self.beginning.write()
                 fitting.reset(self.reset)
+            self.state.side = self.folder.tokenizer_digest()
         fitting.begin()
         if not fitting.is_complete():
             with Interruption() as interruption:

@@ -21,6 +21,7 @@ from tf_transformer.build.text_data import (
     spread,
     texts_of,
 )
+from tf_transformer.build.text_signs import tokenizer_signs
 from tf_transformer.build.weights import check_vocabularies
 from tf_transformer.checkpoints import Checkpoint
 from tf_transformer.data.batching import Batch
@@ -33,6 +34,7 @@ from tf_transformer.data.windows import evaluation_windows
 from tf_transformer.errors import DataError
 from tf_transformer.evaluation import EvaluationSet
 from tf_transformer.evaluation.language_modelling import LanguageModelEvaluator, beginnings
+from tf_transformer.evaluation.signs import Sign
 from tf_transformer.evaluation.teacher_forced import TeacherForced
 from tf_transformer.models import LanguageModel
 from tf_transformer.recipe import GenerateRecipe
@@ -123,6 +125,11 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
             return encoded
         data = self.recipe.data
         return limit(encoded, {"text": data.window}, data.on_long, keep_last=())
+
+    def signs(self, examples: Examples, side: LanguagePreprocessor) -> Iterator[Sign]:
+        """See `Problem`: a tokenizer of other text."""
+        lines = [line for text in texts_of(examples.train, "text") for line in text.split("\n") if line]
+        return tokenizer_signs(self.recipe.text, [(side.tokenizer, lines)])
 
     def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> Plan:
         lengths, seed = encoded.lengths["text"], self.recipe.training.seed

@@ -19,6 +19,7 @@ from tf_transformer.data.encoding import EncodedCorpus
 from tf_transformer.data.pipeline import Plan
 from tf_transformer.errors import counted
 from tf_transformer.evaluation import EvaluationSet, Evaluator, Measure
+from tf_transformer.evaluation.signs import Sign
 from tf_transformer.recipe import Recipe
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks.task import Task
@@ -180,6 +181,10 @@ class Problem(ABC, Generic[AnyRecipe]):
     def augment(self) -> Augment | None:
         """What changes batches while training, see `training_dataset`; None for nothing."""
         return None
+
+    def signs(self, examples: Examples, side: Any) -> Iterator[Sign]:
+        """What of the data, and of its side, does not fit together; looked for when a training begins."""
+        return iter(())
 
     def report(self, examples: Examples, encoded: EncodedCorpus) -> Iterator[str]:
         """What a person is told of the data before training begins."""

@@ -27,6 +27,7 @@ from tf_transformer.build.text_data import (
     sample_texts,
     texts_of,
 )
+from tf_transformer.build.text_signs import tokenizer_signs
 from tf_transformer.build.weights import check_vocabularies
 from tf_transformer.checkpoints import Checkpoint
 from tf_transformer.data.batching import Batch
@@ -37,6 +38,7 @@ from tf_transformer.data.pipeline import BatchPlan, Plan, SampledPlan
 from tf_transformer.data.sources import Corpus
 from tf_transformer.evaluation import EvaluationSet
 from tf_transformer.evaluation.classification import ClassificationEvaluator
+from tf_transformer.evaluation.signs import Sign
 from tf_transformer.layers import TextEmbedding
 from tf_transformer.models import Classifier
 from tf_transformer.recipe import ClassifyTextRecipe
@@ -100,6 +102,11 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
         encoders = {"text": side.encode_text, "label": side.labels.number}
         encoded = merge([encode(corpus, encoders) for corpus in examples.train])
         return limit(encoded, self._limits, self.recipe.data.on_long, keep_last=("text",))
+
+    def signs(self, examples: Examples, side: ClassificationPreprocessor) -> Iterator[Sign]:
+        """See `Problem`: a tokenizer of other text."""
+        parts = plain_parts(side.normalizer, texts_of(examples.train, "text"))
+        return tokenizer_signs(self.recipe.text, [(side.tokenizer, parts)])
 
     def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> BatchPlan:
         return BatchPlan(

@@ -23,6 +23,7 @@ from tf_transformer.build.text_data import (
     spread,
     texts_of,
 )
+from tf_transformer.build.text_signs import exchanged_sides, tokenizer_signs
 from tf_transformer.build.weights import check_vocabularies
 from tf_transformer.checkpoints import Checkpoint
 from tf_transformer.data.batching import Batch
@@ -34,6 +35,7 @@ from tf_transformer.data.source_lines import joined, split_untagged, untagged
 from tf_transformer.data.sources import Corpus
 from tf_transformer.errors import RecipeError, counted
 from tf_transformer.evaluation import EvaluationSet
+from tf_transformer.evaluation.signs import Sign
 from tf_transformer.evaluation.teacher_forced import TeacherForced
 from tf_transformer.evaluation.translation import TranslationEvaluator
 from tf_transformer.models import Transformer
@@ -173,6 +175,23 @@ class TranslationProblem(Problem[TranslateRecipe]):
         weights, size = self._weights(encoded, examples.weights), self.update_size
         limits, seed = self._limits, training.seed
         return SampledPlan(encoded, samplers, limits, settings, size, seed=seed, weights=weights)
+
+    def signs(self, examples: Examples, side: Preprocessor) -> Iterator[Sign]:
+        """See `Problem`: exchanged sides, where each text has one language; a tokenizer of other text."""
+        data = self.recipe.data
+        source, target = (texts_of(examples.train, name) for name in ("source", "target"))
+        if not source:  # it was prepared
+            return
+        sets = [] if data.tags or data.source_columns > 1 else [*examples.dev, *examples.test]
+        for one in sets:
+            columns = one.columns
+            sign = exchanged_sides(source, target, columns["source"], columns["target"], one.name)
+            if sign is not None:
+                yield sign
+        texts = side.source_form.texts(source)
+        yield from tokenizer_signs(
+            self.recipe.text, [(side.source_tokenizer, texts), (side.target_tokenizer, target)]
+        )
 
     def report(self, examples: Examples, encoded: EncodedCorpus) -> Iterator[str]:
         yield from super().report(examples, encoded)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tf_transformer.checkpoints import WEIGHTS, Arrays, Checkpoint
 from tf_transformer.errors import RunError
+from tf_transformer.run_folder import RunFolder
 
 
 def check_vocabularies(
@@ -31,6 +32,22 @@ def check_vocabularies(
                 f"{tokenizer / side}: the vocabulary has {size:,} pieces, and {checkpoint.folder / WEIGHTS} "
                 f"was trained with {table.shape[0]:,}: they do not belong together"
             )
+
+
+def check_tokenizer(checkpoint: Checkpoint, folder: RunFolder) -> None:
+    """Refuses a run whose tokenizer is another one than its checkpoint was trained with.
+
+    Its ids may be as many, and mean other pieces. A checkpoint of an older version does not say.
+
+    Raises:
+        RunError: Then.
+    """
+    known = checkpoint.state.get("side")
+    if known is not None and known != folder.tokenizer_digest():
+        raise RunError(
+            f"{folder.tokenizer}: is not what {checkpoint.folder} was trained with: it is of another run, or "
+            "was changed, and its ids mean other pieces. Put the run's own back"
+        )
 
 
 def set_weights(model: Any, weights: Arrays, where: str, sizes: str = "") -> None:

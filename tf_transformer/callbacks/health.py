@@ -75,28 +75,32 @@ class Health(keras.callbacks.Callback):
             return
         loss = float(logs["loss"])
         if int(logs["taken"]) == 0:
-            self._skipped(loss)
+            # A finite loss with a finite gradient is skipped for one reason alone.
+            empty = math.isfinite(loss) and math.isfinite(float(logs.get("gradient_norm", math.nan)))
+            self._skipped(loss, empty)
         else:
             self.state.skipped_in_a_row = 0
             self._follow(loss)
         self._watch_scale()
 
-    def _skipped(self, loss: float) -> None:
+    def _skipped(self, loss: float, empty: bool) -> None:
         state = self.state
         state.skipped_in_a_row += 1
         lines = self.lines_of(state.epoch, state.batch)
         named = ", ".join(lines[:LINES_NAMED]) + (", …" if len(lines) > LINES_NAMED else "")
         what = "the gradient is not finite" if math.isfinite(loss) else f"the loss is {loss}"
+        what = "no label counts, all of them are padding" if empty else what
         line = (
             f"after update {state.step:,}, {what}; skipped: batch {state.batch} of epoch {state.epoch}, "
             f"{len(lines)} {self.row}s ({named})"
         )
         self.report("skipped update", line)
         if state.skipped_in_a_row >= self.rules.max_skipped:
+            had = "had no finite loss and gradient" if not empty else "had nothing to learn"
+            rate = "" if empty else "Lower the learning rate, or "
             raise RunError(
-                f"{state.skipped_in_a_row} updates in a row had no finite loss and gradient; stopped, the "
-                f"last good checkpoint is untouched. The last one: {line}. "
-                f"Lower the learning rate, or look at the {self.data}"
+                f"{state.skipped_in_a_row} updates in a row {had}; stopped, the last good checkpoint is "
+                f"untouched. The last one: {line}. {rate}{'L' if empty else 'l'}ook at the {self.data}"
             )
 
     def _follow(self, loss: float) -> None:

@@ -25,6 +25,7 @@ class TrainingState:
         updates_above: Updates in a row that it has been far above that.
         restored: Times that the best checkpoint was taken up again after a divergence.
         plan: Digest of the batch plan that ``batch`` counts in.
+        side: Digest of the files in ``tokenizer/`` of the run; None in a checkpoint that is older than this.
         devices: Devices that the last updates were spread over.
         validated: Step of the last validation.
         ended: Why training is complete (``"steps"``, ``"epochs"``, ``"minutes"``, ``"early stopping"``);
@@ -46,6 +47,7 @@ class TrainingState:
     updates_above: int = 0
     restored: int = 0
     plan: str | None = None
+    side: str | None = None
     devices: int = 1
     validated: int = 0
     ended: str | None = None

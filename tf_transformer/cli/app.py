@@ -15,6 +15,7 @@ import typer
 from tf_transformer.cli import (
     answers,
     comparison,
+    doctor,
     exports,
     listing,
     plots,
@@ -61,6 +62,7 @@ for _verb in (
     exports.inspect,
     preparing.prepare,
     listing.runs,
+    doctor.doctor,
 ):
     app.command()(_verb)
 app.add_typer(plots.plot, name="plot")

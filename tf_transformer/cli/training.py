@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tf_transformer.cli.one_batch import learn_one_batch
 from tf_transformer.cli.options import Debug, Overrides, Quiet, RecipeFile, RunFolder, bounded
 from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.cluster import WAIT_SECONDS, is_chief
@@ -57,6 +58,13 @@ def train(
     record: Annotated[
         bool, typer.Option("--record", help="Copy the final figures to results/ beside the recipe.")
     ] = False,
+    overfit_one_batch: Annotated[
+        bool,
+        typer.Option(
+            "--overfit-one-batch",
+            help="Learn a part of one batch by heart, and say what is wrong where that fails; writes no run.",
+        ),
+    ] = False,
     wait: Annotated[
         int,
         typer.Option(
@@ -79,19 +87,24 @@ def train(
     """
     if fresh and reset:
         raise typer.BadParameter("give --fresh or --reset, not both")
+    if overfit_one_batch:
+        given = {"--run": run, "--fresh": fresh, "--reset": reset, "--record": record}
+        if named := next((name for name, value in given.items() if value), None):
+            raise typer.BadParameter("is for a run, and --overfit-one-batch writes none", param_hint=named)
+        return learn_one_batch(recipe, overrides or (), quiet)
     from tf_transformer.files import folder_fault
     from tf_transformer.recipe import load_recipe, with_files
     from tf_transformer.run_folder import RunFolder as Folder
     from tf_transformer.run_folder import default_run_path, record_results
 
-    given = overrides or ()
-    found = load_recipe(recipe, given)
-    folder = run if run is not None else default_run_path(recipe, given, type(found))
+    words = overrides or ()
+    found = load_recipe(recipe, words)
+    folder = run if run is not None else default_run_path(recipe, words, type(found))
     if fault := Folder(folder).fault():
         raise typer.BadParameter(fault, param_hint="--run")
     if record and (fault := folder_fault(recipe.parent / "results")):
         raise typer.BadParameter(fault, param_hint="--record")
-    own_seed = _seed_of_the_file(recipe, given) if record else None
+    own_seed = _seed_of_the_file(recipe, words) if record else None
     for warning in () if quiet else found.warnings():
         print(printable(f"{recipe}: note: {warning}"), file=sys.stderr)
     found = with_files(found, recipe.parent)
@@ -150,7 +163,7 @@ def average(
         raise typer.BadParameter("give --last or --best, not both")
     with quiet_import():
         from tf_transformer.build.run import mended_index
-        from tf_transformer.checkpoints import AVERAGE, CheckpointStore
+        from tf_transformer.checkpoints import AVERAGE, CheckpointStore, step_name
     from tf_transformer.run_folder import RunFolder as Folder
 
     folder = Folder.open(run)
@@ -160,7 +173,9 @@ def average(
         if note:
             print(printable(note), file=sys.stderr)
         steps = _chosen(folder, index.kept, last, best)
-        store.write(AVERAGE, store.average(steps), state={"step": max(steps), "averaged": steps})
+        side = store.read(step_name(max(steps))).state.get("side")
+        state = {"step": max(steps), "averaged": steps, "side": side}
+        store.write(AVERAGE, store.average(steps), state=state)
     print(f"{store.folder / AVERAGE}: the mean of the checkpoints at {', '.join(map(str, steps))}")
 
 

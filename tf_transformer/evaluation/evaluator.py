@@ -1,9 +1,11 @@
 """What evaluating a set means, whatever the task."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from tf_transformer.evaluation.signs import Sign
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,6 +86,15 @@ class Evaluator(ABC):
             ``perplexity`` and ``accuracy``; nothing where the task has no such figures.
         """
         return {}
+
+    def signs(self, found: EvaluationSet, evaluated: Evaluated) -> Iterator[Sign]:
+        """What the answers of ``quick`` say of a training that goes wrong; nothing where there is no such.
+
+        Args:
+            found: The set.
+            evaluated: What ``quick`` has found out about it.
+        """
+        return iter(())
 
     def choosing(self, found: EvaluationSet) -> Evaluated:
         """The figures of ``quick`` as the finished model has them, by which dev chooses a checkpoint."""

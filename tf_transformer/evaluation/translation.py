@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from tf_transformer.evaluation.answer_signs import answer_signs
 from tf_transformer.evaluation.attention import AttentionPictures
 from tf_transformer.evaluation.evaluator import Advance, Evaluated, EvaluationSet, Evaluator, Sample
+from tf_transformer.evaluation.signs import Sign
 from tf_transformer.evaluation.teacher_forced import TeacherForced
 from tf_transformer.scores import TranslationScores, score_translations
 from tf_transformer.scores.rouge import RougeWords, score_rouge
@@ -12,6 +14,8 @@ from tf_transformer.scores.translation import score_sentences
 
 SHOWN = ("bleu", "chrf", "rouge_1", "rouge_2", "rouge_l")
 """Scores of the translations that a validation records, where they are measured."""
+SIGNS_OF = 500
+"""Translations that are looked through for what they have in common."""
 SENTENCES_AT_ONCE = 1024
 """Sentences that are translated between two reports of progress."""
 _TITLES = {
@@ -102,6 +106,18 @@ class TranslationEvaluator(Evaluator):
         """See `Evaluator`."""
         assert self.teacher_forced is not None
         return self.teacher_forced.of_training(batches)
+
+    def signs(self, found: EvaluationSet, evaluated: Evaluated) -> Iterator[Sign]:
+        """See `Evaluator`; of a task that searches, and knows how long its answers may be."""
+        limits, shown = getattr(self.task, "length_limits", None), slice(SIGNS_OF)
+        if limits is None or not evaluated.answers:
+            return
+        side: Any = getattr(self.task, "side", None)
+        answers, sources = list(evaluated.answers[shown]), found.columns["source"][shown]
+        references = self.task.normalize(found.columns["target"][shown])
+        pieces, right = (side.encode_target(texts).to_list() for texts in (answers, references))
+        plain = self.task.normalize(sources)
+        yield from answer_signs(answers, plain, references, pieces, right, limits(sources))
 
     def _measured(self, found: EvaluationSet, **search: Any) -> Evaluated:
         assert self.teacher_forced is not None

@@ -1,6 +1,7 @@
 """One run on disk: its files, its lock, its records."""
 
 import errno
+import hashlib
 import json
 import math
 import os
@@ -262,6 +263,14 @@ class RunFolder:
                 raise RunError(f"{self.metrics_file}:{number}: is no object with a step") from None
             found.append((line + b"\n", row))
         return found
+
+    def tokenizer_digest(self) -> str:
+        """SHA-256 of all that ``tokenizer/`` holds, whatever the time and the machine."""
+        digest = hashlib.sha256()
+        for path in sorted(path for path in self.tokenizer.rglob("*") if path.is_file()):
+            name, content = path.relative_to(self.tokenizer).as_posix().encode(), read_file(path)
+            digest.update(b"%d %d " % (len(name), len(content)) + name + content)
+        return digest.hexdigest()
 
     def write_results(self, results: Mapping[str, Any]) -> None:
         """Writes ``results.json``; NaN and infinity become null."""

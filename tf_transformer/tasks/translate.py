@@ -13,7 +13,7 @@ import tensorflow as tf
 from tf_transformer.arguments import list_of_strings, whole_number
 from tf_transformer.decoding.arguments import check_sizes
 from tf_transformer.models import Transformer
-from tf_transformer.presets import MOST_HYPOTHESES
+from tf_transformer.presets import LONGEST_ANSWER, MOST_HYPOTHESES
 from tf_transformer.tasks.hypothesis import Hypothesis
 from tf_transformer.tasks.long_inputs import in_parts
 from tf_transformer.tasks.options import SearchOptions, replace_options
@@ -22,7 +22,7 @@ from tf_transformer.tasks.task import Trial
 from tf_transformer.tasks.translation_answers import TranslationAnswers, strings
 from tf_transformer.tasks.translation_graph import TranslationGraph
 from tf_transformer.tasks.translation_scoring import alternatives, scored
-from tf_transformer.tasks.translation_search import check_pieces
+from tf_transformer.tasks.translation_search import check_pieces, num_pieces
 from tf_transformer.tasks.translation_trial import further_calls, translation_trial
 from tf_transformer.text import Preprocessor
 
@@ -190,6 +190,17 @@ class Translator(TranslationGraph):
         """
         texts = self.preprocessor.source_form.lines(texts, tag)
         return scored(self._run, texts, list_of_strings("targets", targets))
+
+    def length_limits(self, texts: Sequence[str]) -> list[int]:
+        """The most pieces that the options allow for each answer.
+
+        Args:
+            texts: Lines as `n_best` takes them without a tag of its own.
+        """
+        options = self.options
+        sizes = num_pieces(self.preprocessor, self.encode(list(texts)).to_tensor()).numpy()
+        most = sizes * options.max_length_factor + options.max_length_margin
+        return [self._within_table(min(int(one), LONGEST_ANSWER)) for one in most]
 
     def normalize(self, texts: Sequence[str]) -> list[str]:
         """Texts, references say, as the model's own text is normalised."""
