@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from trainings import start
 
 import tf_transformer
 from tf_transformer.build import load_run
 from tf_transformer.build.weights import set_weights
 from tf_transformer.checkpoints import CheckpointStore
 from tf_transformer.errors import RunError, TextError
+from tf_transformer.text import Preprocessor, load_tokenizer, train_tokenizer
 
 
 @pytest.fixture
@@ -68,6 +70,22 @@ def test_a_run_without_its_tokenizer_says_so(copy: Path) -> None:
     shutil.rmtree(copy / "tokenizer")
     with pytest.raises(TextError, match=r"tokenizer/preprocessor\.json"):
         load_run(copy)
+
+
+def test_a_run_with_the_tokenizer_of_another_one_is_refused(copy: Path, reversal: Path) -> None:
+    other = load_run(copy).task.side
+    tokens = other.source_tokenizer.tokens[4:]  # equally many, in another order
+    train_tokenizer("words", [f"{token} " * (place + 1) for place, token in enumerate(tokens)], 14).save(
+        copy.parent / "other"
+    )
+    Preprocessor(load_tokenizer(copy.parent / "other")).save(copy / "tokenizer")
+    words = r"tokenizer: is not what .*step-00000600 was trained with: it is of another run, or was changed"
+    with pytest.raises(RunError, match=words):
+        load_run(copy, "last")
+    with pytest.raises(RunError, match=words):
+        start(reversal, copy, "training.steps=700")
+    state = copy / "checkpoints/step-00000600/state.json"
+    assert len(json.loads(state.read_text())["side"]) == 64
 
 
 def test_a_run_of_a_newer_format_is_refused(copy: Path) -> None:

@@ -69,6 +69,18 @@ def test_only_skipped_updates_in_a_row_stop(training: Any) -> None:
         watched.update(math.nan, taken=False)
 
 
+def test_labels_that_are_all_padding_are_no_bad_numbers(training: Any) -> None:
+    watched = Watched(training, max_skipped=2)
+    logs = {"loss": 0.0, "taken": 0, "gradient_norm": 0.0}
+    watched.health.on_train_batch_end(0, logs)
+    assert "after update 5, no label counts, all of them are padding; skipped: batch 2" in watched.told[0][1]
+    with pytest.raises(RunError, match=r"2 updates in a row had nothing to learn; .* Look at the text$"):
+        watched.health.on_train_batch_end(0, logs)
+    watched = Watched(training)
+    watched.health.on_train_batch_end(0, {**logs, "gradient_norm": math.inf})
+    assert "the gradient is not finite" in watched.told[0][1]
+
+
 def test_a_loss_scale_that_falls_is_held_and_told_once(scaled: Any) -> None:
     watched, scale = Watched(scaled, max_skipped=99), scaled.optimizer.dynamic_scale
     seen = []

@@ -3,10 +3,13 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.callbacks.symptoms import Symptoms
+from tf_transformer.evaluation.signs import Sign
+from tf_transformer.models import LanguageModel
 
 
 class Watched:
@@ -19,9 +22,9 @@ class Watched:
         self.symptoms = Symptoms(self.state, self.probe, lambda kind, line: self.told.append((kind, line)))
         self.symptoms.on_train_begin()
 
-    def update(self, ratio: float | None, length: float = 8.0) -> None:
+    def update(self, ratio: float | None, length: float = 8.0, **more: float) -> None:
         self.state.step += 20
-        point = {"update/ratio": ratio, "update/learning_rate": 0.5, "update/weights": length}
+        point = {"update/ratio": ratio, "update/learning_rate": 0.5, "update/weights": length, **more}
         self.probe.point = None if ratio is None else point
         self.symptoms.on_train_batch_end(0)
 
@@ -69,3 +72,51 @@ def test_a_model_that_sees_what_it_predicts_is_told(figures: dict[str, float], t
     for _ in range(2):
         watched.symptoms.on_validation({f"val_{name}": value for name, value in figures.items()}, None)
     assert [line[: len(told or "")] for _, line in watched.told] == ([] if told is None else [told])
+
+
+@pytest.mark.parametrize(
+    ("ratio", "cause"),
+    [
+        (0.01, "labels have probably nothing to do with inputs; train with --overfit-one-batch tells more"),
+        (1e-6, "updates change next to nothing: the learning rate, now 0.5, is too low so far, or weights"),
+    ],
+)
+def test_a_loss_that_stays_at_the_logarithm_of_the_vocabulary_is_told(ratio: float, cause: str) -> None:
+    watched = Watched()
+    watched.symptoms.set_model(SimpleNamespace(model=SimpleNamespace(num_classes=100)))  # ln 100 = 4.605
+    losses = [4.6] * 24 + [4.4] + [4.65] * 25 + [4.6] * 50
+    for loss in losses[:-51]:
+        watched.update(ratio, **{"quality/loss": loss})
+    assert watched.told == []
+    for loss in losses[-51:]:
+        watched.update(ratio, **{"quality/loss": loss})
+    (line,) = (line for _, line in watched.told)
+    assert line.startswith(
+        "at update 1,000, the loss has been 4.61, the logarithm of the 100 possible labels, for 500 updates: "
+        f"nothing is learnt; {cause}"
+    )
+
+
+def test_what_answers_have_in_common_is_told_when_it_stays() -> None:
+    watched = Watched()
+    shown = iter([["copies"], [], ["copies", "repeats"], ["repeats"], ["repeats"]])
+    watched.symptoms.signs = lambda _: [Sign(name, f"all {name}") for name in next(shown)]
+    outcome: Any = SimpleNamespace(sets=[None])
+    for _ in range(5):
+        watched.state.step += 100
+        watched.symptoms.on_validation({}, outcome)
+    assert watched.told == [("warning", "at update 400, all repeats")]
+    watched.symptoms.signs = lambda _: [Sign("no end", "never ends")]
+    watched.state.ended = "steps"
+    watched.symptoms.on_validation({}, outcome)
+    assert watched.told[1] == ("warning", "at update 500, never ends")
+
+
+def test_where_a_batch_is_at_hand_the_mask_is_tried() -> None:
+    watched = Watched()
+    model = LanguageModel(11, num_layers=1, hidden_dim=6, intermediate_dim=7, num_heads=2, seed=3)
+    pieces = np.array([[5, 7, 6, 9, 3]])
+    watched.symptoms.batch = lambda: ({"target_ids": np.array([[2, 5, 7, 6, 9]])}, pieces)
+    watched.symptoms.answering = model
+    watched.symptoms.on_validation({"val_perplexity": 1.01, "val_nats_per_token": 0.01}, None)
+    assert watched.told[0][1].endswith("there is a causal mask, so dev is probably part of train")

@@ -10,7 +10,9 @@ from keras import ops
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from trainings import events, start
 
+from tf_transformer.callbacks.advance import Advance
 from tf_transformer.models import transformer
+from tf_transformer.text import Preprocessor
 
 
 def curve(run: Path, name: str, tag: str) -> dict[int, float]:
@@ -65,6 +67,24 @@ def test_a_rate_that_is_too_high_shows_in_the_change_of_the_weights(
     assert f"warning: {line}" in capsys.readouterr().err
 
 
+def test_labels_without_a_shift_are_told_before_the_first_update(
+    reversal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Preprocessor.assemble
+
+    def unshifted(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        inputs, _ = right(self, *arguments, **keywords)
+        return inputs, inputs["target_ids"]
+
+    monkeypatch.setattr(Preprocessor, "assemble", unshifted)
+    run = tmp_path / "run"
+    with pytest.raises(StopIteration), monkeypatch.context() as patch:
+        patch.setattr(Advance, "on_train_batch_end", lambda *_: next(iter(())))
+        start(reversal, run)
+    (line,) = warnings(run)
+    assert line.startswith("of a batch of training, the labels are not shifted by one place: ")
+
+
 def test_a_missing_target_mask_shows_between_accuracy_and_bleu(
     reversal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,5 +97,6 @@ def test_a_missing_target_mask_shows_between_accuracy_and_bleu(
     assert last(run, "dev", "quality/accuracy") > 0.9 and last(run, "dev", "quality/bleu") < 10
     assert last(run, "train", "quality/accuracy") > 0.9
     assert growth(run) < 1.5
-    assert len(warnings(run)) == 1 and "causal mask of the target is probably missing" in warnings(run)[0]
+    assert len(warnings(run)) == 1
+    assert warnings(run)[0].endswith("predict. The causal mask of the target is missing")
     assert "warning: given the reference, " in capsys.readouterr().err

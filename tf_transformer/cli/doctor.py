@@ -41,43 +41,56 @@ def doctor(as_json: AsJson = False, quiet: Quiet = False, debug: Debug = False) 
 
 def lines_of(found: "Diagnosis") -> Iterator[str]:
     """The page for a person."""
-    from tf_transformer.diagnosis.doctor import TOLERANCE, apart
-    from tf_transformer.memory import in_gib
+    from tf_transformer.diagnosis.doctor import TOLERANCE
 
-    machine, size, full = found.machine, found.size, found.trials[0]
-    yield "versions   " + " · ".join(
-        f"{name} {found.versions[name]}" for name in _SHOWN if name in found.versions
-    )
-    for number, gpu in enumerate(machine.gpus):
-        capability = f", compute capability {gpu.capability}" if gpu.capability else ""
-        yield f"GPU {number}      {gpu.name}{capability}, {in_gib(gpu.memory)}"
-    quota = "" if machine.quota is None else f", time of {machine.quota:g}"
-    yield f"CPU        {machine.processor}, cores: {machine.cores}{quota}"
-    yield f"memory     {in_gib(machine.room[0])} that {machine.room[1]}"
-    yield (
-        f"trial      on the {'GPU' if machine.gpus else 'CPU'}, {len(full.losses)} updates of "
-        f"{size.rows * size.length:,} target tokens, {size.layers} + {size.layers} layers of width {size.width}"
-    )
+    yield from _machine_lines(found)
     yield ""
-    rows = [_HEAD]
-    for trial in found.trials:
-        loss = f"{trial.losses[-1]:.4f}" if trial.losses else "-"
-        far = "-" if trial is full else f"{apart(trial, full):.4f}"
-        memory = "-" if trial.memory is None else f"{trial.memory / 2**20:,.0f} MiB"
-        speed, flops = f"{trial.tokens_per_second:,.0f}", f"{trial.gigaflops:,.0f}"
-        share = f"{trial.share_of_peak:.0%}"
-        start = f"{trial.first_seconds:.1f} s"
-        rows.append((trial.policy, loss, far, str(trial.skipped), speed, flops, share, memory, start))
-    yield from aligned(rows, right=range(1, len(_HEAD)))
+    yield from aligned([_HEAD, *_rows(found)], right=range(1, len(_HEAD)))
     yield ""
     yield f"apart      nats from the loss of the same update in float32, at most; {TOLERANCE:g} is allowed"
     yield "of peak    what the model's products take of the speed of one large product in the same format"
-    for place, (name, value) in enumerate(found.settings.items()):
-        yield f"{'set' if not place else '':<11}{name}={value}"
+    for place, one in enumerate(found.settings):
+        yield f"{'' if place else 'set':<11}{f'{one.name}: {one.value}':<34}  {one.reason}"
     yield ""
     yield from (f"wrong: {line}" for line in found.wrong)
     if not found.wrong:
         yield "right: this machine trains in every precision as in float32"
+
+
+def _machine_lines(found: "Diagnosis") -> Iterator[str]:
+    from tf_transformer.memory import in_gib
+
+    machine, size = found.machine, found.size
+    versions = [f"{name} {found.versions[name]}" for name in _SHOWN if name in found.versions]
+    yield f"versions   {' · '.join(versions)}"
+    for number, gpu in enumerate(machine.gpus):
+        capability = f", compute capability {gpu.capability}" if gpu.capability else ""
+        yield f"{f'GPU {number}':<11}{gpu.name}{capability}, {in_gib(gpu.memory)}"
+    quota = "" if machine.quota is None else f", time of {machine.quota:g}"
+    yield f"CPU        {machine.processor}, cores: {machine.cores}{quota}"
+    yield f"memory     {in_gib(machine.room[0])} that {machine.room[1]}"
+    updates, tokens = len(found.trials[0].losses), size.rows * size.length
+    layers = f"{size.layers} + {size.layers} layers of width {size.width}"
+    on = "GPU" if machine.gpus else "CPU"
+    yield f"trial      on the {on}, {updates} updates of {tokens:,} target tokens, {layers}"
+
+
+def _rows(found: "Diagnosis") -> Iterator[tuple[str, ...]]:
+    from tf_transformer.diagnosis.doctor import apart
+
+    full = found.trials[0]
+    for trial in found.trials:
+        yield (
+            trial.policy,
+            f"{trial.losses[-1]:.4f}" if trial.losses else "-",
+            "-" if trial is full else f"{apart(trial, full):.4f}",
+            str(trial.skipped),
+            f"{trial.tokens_per_second:,.0f}",
+            f"{trial.gigaflops:,.0f}",
+            f"{trial.share_of_peak:.0%}",
+            "-" if trial.memory is None else f"{trial.memory / 2**20:,.0f} MiB",
+            f"{trial.first_seconds:.1f} s",
+        )
 
 
 def _plain(found: "Diagnosis") -> dict[str, object]:

@@ -25,6 +25,21 @@ LEARNT = 1.0
 
 
 @dataclass(frozen=True)
+class Setting:
+    """What to set, and why.
+
+    Args:
+        name: A key of a recipe, or a variable of the environment.
+        value: Its value here.
+        reason: Why.
+    """
+
+    name: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """What was found out.
 
@@ -34,7 +49,7 @@ class Diagnosis:
         size: Of the model and batches that were tried.
         trials: The precisions, float32 first.
         chosen: What ``training.precision: auto`` takes here.
-        settings: What a recipe, or the environment, should say, each with the reason.
+        settings: What a recipe, or the environment, should say.
         wrong: What is wrong; nothing where all is right.
     """
 
@@ -43,7 +58,7 @@ class Diagnosis:
     size: Size
     trials: Sequence[Trial]
     chosen: PrecisionChoice
-    settings: dict[str, str]
+    settings: Sequence[Setting]
     wrong: Sequence[str]
 
 
@@ -111,39 +126,38 @@ def trial_faults(trial: Trial, full: Trial, updates: int = UPDATES) -> list[str]
     return found
 
 
-def settings(machine: Machine, right: Sequence[Trial], chosen: PrecisionChoice) -> dict[str, str]:
-    """What to write into a recipe or the environment here, each with a reason.
+def settings(machine: Machine, right: Sequence[Trial], chosen: PrecisionChoice) -> list[Setting]:
+    """What to write into a recipe or the environment here.
 
     Args:
         machine: What there is.
         right: The precisions that nothing is wrong with.
         chosen: What ``auto`` takes.
     """
-    found = {"training.precision": _precision(machine, right, chosen), "training.devices": "auto: the CPU"}
-    if machine.gpus:
-        count = len(machine.gpus)
-        found["training.devices"] = "auto: the GPU" if count == 1 else f"auto: all {count} GPUs"
-    best, asked = machine.best_threads, machine.threads
+    count, best, asked = len(machine.gpus), machine.best_threads, machine.threads
+    devices = {0: "takes the CPU", 1: "takes the GPU"}.get(count, f"takes all {count} GPUs")
+    found = [_precision(machine, right, chosen), Setting("training.devices", "auto", devices)]
     if asked is not None and asked != best:
-        found[THREADS] = f"{best}: so many cores are there, and it says {asked}"
+        found.append(Setting(THREADS, str(best), f"so many cores are there, and it says {asked}"))
     elif asked is None and best < machine.cores:
-        found[THREADS] = f"{best}: the control group gives no more, and TensorFlow takes {machine.cores}"
+        reason = f"the control group gives no more, and TensorFlow takes {machine.cores}"
+        found.append(Setting(THREADS, str(best), reason))
     return found
 
 
-def _precision(machine: Machine, right: Sequence[Trial], chosen: PrecisionChoice) -> str:
+def _precision(machine: Machine, right: Sequence[Trial], chosen: PrecisionChoice) -> Setting:
     """The fastest right precision; float16 only on a GPU, where bfloat16 is not as fast."""
     speeds = {trial.policy: trial.tokens_per_second for trial in right}
     usable = ["mixed_bfloat16", *(["mixed_float16"] if machine.gpus else [])]
-    best, speed = "float32", speeds.get("float32", 0.0)
+    best, full = "float32", speeds.get("float32", 0.0)
     for policy in usable:
-        if speeds.get(policy, 0.0) >= WORTH_IT * speed:
-            best, speed = policy, speeds[policy]
-    if best == "float32":
-        reason = "no other one is worth it"
-    else:
-        times = speed / speeds["float32"] if speeds.get("float32") else 0.0
-        reason = f"{times:.1f} times as fast as float32"
+        if speeds.get(policy, 0.0) >= WORTH_IT * speeds.get(best, 0.0):
+            best = policy
+    reason = "no other one is so much faster"
+    if best != "float32":
+        reason = f"{speeds[best] / full:.1f} times as fast as float32" if full else "float32 is wrong here"
     if best == chosen.policy:
-        return f"auto: takes {best}, {reason}"
-    return f"{best}: {reason} with this small model; auto would take {chosen.policy} ({chosen.reason})"
+        return Setting("training.precision", "auto", f"takes {best}: {reason}")
+    return Setting(
+        "training.precision", best, f"{reason}, of this small model; auto would take {chosen.policy}"
+    )

@@ -92,7 +92,7 @@ def overfit_one_batch(recipe: Recipe, say: Callable[[str], None] = lambda line: 
         near = floor.lowest + NEAR * (max(floor.frequencies, floor.lowest + LEAST) - floor.lowest)
     if floor is not None and not signs:
         trained, _ = build_training_model(problem, model, Constant(peak=1.0))
-        attempts = try_rates(trained, (inputs, labels), rate, near, say)
+        attempts = try_rates(trained, (inputs, labels), rate, near, floor.frequencies, say)
         signs += learning_sign(attempts, floor, near)
     where = encoded.where(batch.rows[:1])[0]
     return OneBatch(

@@ -56,6 +56,7 @@ def try_rates(
     batch: tuple[Any, Any],
     rate: float,
     near: float,
+    hopeless: float,
     say: Callable[[str], None] = lambda line: None,
     updates: int = UPDATES,
 ) -> list[Attempt]:
@@ -66,6 +67,7 @@ def try_rates(
         batch: ``(inputs, labels)``.
         rate: The first learning rate.
         near: The loss from which on the batch counts as learnt.
+        hopeless: A loss that one must be below after half of the updates.
         say: Told how far it is.
         updates: Of an attempt, at most.
 
@@ -81,7 +83,7 @@ def try_rates(
         if attempts:
             for variable, value in zip(variables.values(), first, strict=True):
                 variable.assign(value)
-        attempts.append(_attempt(model, update, batch, factor * rate, near, say, updates))
+        attempts.append(_attempt(model, update, batch, factor * rate, near, hopeless, say, updates))
         if attempts[-1].learnt:
             break
     return attempts
@@ -93,6 +95,7 @@ def _attempt(
     batch: tuple[Any, Any],
     rate: float,
     near: float,
+    hopeless: float,
     say: Callable[[str], None],
     updates: int,
 ) -> Attempt:
@@ -101,7 +104,7 @@ def _attempt(
         model.rate_factor.assign(rate * min(1.0, (number + 1) / WARMUP))
         loss = float(update(batch)["loss"])
         losses.append(loss)
-        if not math.isfinite(loss):
+        if not math.isfinite(loss) or (number >= updates // 2 and loss > hopeless):
             break
         if loss <= near:
             return Attempt(rate, losses, True)
