@@ -25,8 +25,8 @@ def test_a_rate_that_is_not_right_is_told_with_one_that_is(rate: float, kind: st
     first, last = Attempt(0.1, [8.0, 4.0, 3.9], False), Attempt(rate, [8.0, 2.0, 1.1], True)
     assert told(first, last) == [
         f"learning rate: the learning rate is {kind}: at 0.1, its highest, the loss is 3.900 after 3 "
-        f"updates; at {rate:.2g} the same batch is learnt in 2 updates. `tf-transformer plot lr-range` finds one for "
-        "training.schedule"
+        f"updates; at {rate:.2g} the same batch is learnt in 2 updates. `tf-transformer plot lr-range` finds "
+        "one for training.schedule"
     ]
 
 
