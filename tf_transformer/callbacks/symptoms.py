@@ -35,6 +35,8 @@ KNOWN = 1.02
 """Perplexity of a language model that no text has which is not known beforehand."""
 
 
+CAUSES = {"labels", "shift", "learning rate", "future seen", "not learning"}
+"""Symptoms that explain what answers look like."""
 MASK = "the causal mask of the target is probably missing"
 
 
@@ -159,10 +161,12 @@ class Symptoms(keras.callbacks.Callback):
         self._tell("future seen", f"{seen}: {cause}")
 
     def _watch_answers(self, evaluated: Evaluated) -> None:
-        """Tells of what two validations in a row have shown, or the last one."""
+        """Tells of what two validations in a row have shown, unless its cause was told."""
+        if self._told & CAUSES:
+            return
         seen = {sign.name: sign.line for sign in self.signs(evaluated)}
         for name, line in seen.items():
-            if name in self._before or self.state.ended is not None:
+            if name in self._before:
                 self._tell(name, f"at update {self.state.step:,}, {line}")
         self._before = set(seen)
 
