@@ -11,7 +11,7 @@ from tf_transformer.callbacks.state import TrainingState
 
 def test_every_counter_survives_a_checkpoint() -> None:
     numbers = {entry.name: place + 2 for place, entry in enumerate(fields(TrainingState))}
-    state = TrainingState(**{**numbers, "plan": "digest", "ended": "steps"})
+    state = TrainingState(**{**numbers, "plan": "digest", "side": "digest", "ended": "steps"})
     restored = TrainingState()
     restored.restore(json.loads(json.dumps(state.to_json())))
     assert restored == state
