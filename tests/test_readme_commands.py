@@ -71,7 +71,8 @@ def shell_commands() -> Iterator[str]:
 def named_commands() -> Iterator[str]:
     """The commands that stand in the README's sentences and tables."""
     text = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
-    yield from (found for found in re.findall(rf"`({PROGRAM} [^`]+)`", text))
+    found = re.findall(rf"`({PROGRAM} [^`]+)`", text)
+    yield from (command for command in found if "--help" not in command)
 
 
 def examples() -> Iterator[tuple[str, str]]:
@@ -111,7 +112,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     newest = sorted((ROOT / "tests" / "kept").glob("*-translate.zip"))[-1]
     shutil.unpack_archive(newest, tmp_path)
     (tmp_path / "runs").mkdir()
-    (tmp_path / "run").rename(tmp_path / "runs" / "kept")
+    run = (tmp_path / "run").rename(tmp_path / "runs" / "kept")
+    resolved = (run / "recipe.yaml").read_text().replace("/phrases/", f"{tmp_path}/")
+    there = resolved.replace("  test: null", f"  test: {{table: {tmp_path}/dev.tsv}}")
+    (run / "recipe.yaml").write_text(there)
     (tmp_path / "in.txt").write_text("the cat sees a dog\na bird\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -139,7 +143,7 @@ def test_all_other_verbs_run_as_the_readme_writes_them(
     from tf_transformer.cli import main
 
     others = [verb for verb in verbs() if not verb.startswith((*QUICK, *SERVES))]
-    commands = [words for words in as_written(*others) if len(words) > 1]
+    commands = [words for words in as_written(*others) if len(words) > 1 and "runs/quickstart" not in words]
     for words in sorted(commands, key=lambda words: words[0] != "export"):  # compare needs what it writes
         monkeypatch.setattr("sys.stdin", (folder / "in.txt").open())
         assert main(words) == 0, (words, capsys.readouterr().err)
