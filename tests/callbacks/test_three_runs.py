@@ -8,9 +8,8 @@ import pytest
 import tensorflow as tf
 from keras import ops
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from trainings import events, start
+from trainings import Crash, after_update, crash, events, start
 
-from tf_transformer.callbacks.advance import Advance
 from tf_transformer.models import transformer
 from tf_transformer.text import Preprocessor
 
@@ -78,8 +77,8 @@ def test_labels_without_a_shift_are_told_before_the_first_update(
 
     monkeypatch.setattr(Preprocessor, "assemble", unshifted)
     run = tmp_path / "run"
-    with pytest.raises(StopIteration), monkeypatch.context() as patch:
-        patch.setattr(Advance, "on_train_batch_end", lambda *_: next(iter(())))
+    after_update(monkeypatch, 1, crash)
+    with pytest.raises(Crash):
         start(reversal, run)
     (line,) = warnings(run)
     assert line.startswith("of a batch of training, the labels are not shifted by one place: ")

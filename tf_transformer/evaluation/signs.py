@@ -74,8 +74,8 @@ def _shift_sign(inputs: Mapping[str, Any], labels: Any) -> Sign | None:
         what = _PLACES[place]
     return Sign(
         "shift",
-        f"the labels are not shifted by one place: {1 - right:.0%} of them are not the next input, and "
-        f"{found[place]:.0%} are that of another place. They are {what}",
+        f"the labels are not shifted by one place: {1 - right:.0%} of them are not the next input. They are "
+        f"{what}",
     )
 
 
