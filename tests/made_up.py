@@ -151,7 +151,7 @@ class QuarterProblem(Problem[QuarterRecipe]):
         train, dev = [_read(data.train)], [("dev", _read(data.dev))]
         return Examples(train, [data.train.weight], dev, test, [f"{len(train[0])} points"])
 
-    def make_side(self, examples: Examples) -> Scale:
+    def new_side(self, examples: Examples) -> Scale:
         return Scale(float(np.abs(examples.train[0]).max()))
 
     def load_side(self, folder: Path) -> Scale:

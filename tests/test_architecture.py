@@ -18,7 +18,18 @@ PACKAGE = ROOT / "tf_transformer"
 # A file imports from lower floors and from its own unit (a module or folder of the package); on the floors of
 # SOCIABLE also from its neighbours, without a circle.
 FLOORS = [
-    {"errors", "arguments", "presets", "recipe", "files", "processes", "run_folder", "manifest", "cluster"},
+    {
+        "errors",
+        "arguments",
+        "presets",
+        "recipe",
+        "files",
+        "processes",
+        "run_folder",
+        "checkpoint_index",
+        "manifest",
+        "cluster",
+    },
     {"ops"},
     {
         "layers",
@@ -54,6 +65,7 @@ LIGHT = {
     "files",
     "processes",
     "run_folder",
+    "checkpoint_index",
     "manifest",
     "cluster",
 }

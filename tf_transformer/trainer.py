@@ -150,6 +150,8 @@ class _Training:
             if checkpoint is None:
                 self.beginning.write()
                 side.save(self.folder.tokenizer)
+                if (origin := self.problem.origin) is not None:
+                    self.folder.log_event("begun from a run", str(origin.checkpoint.folder))
             else:
                 fitting.restore(checkpoint)
                 self.beginning.write()
@@ -244,7 +246,7 @@ class _Training:
     def _made_model(self, side: Any, batches: int | None) -> tuple[Any, Any]:
         recipe, training = self.problem.recipe, self.problem.recipe.training
         model = self.problem.model(side, training.precision)
-        if self.beginning.checkpoint is None and batches:
+        if self.beginning.checkpoint is None and batches and self.devices.is_chief:
             for line in self.problem.first_weights(model, side):
                 self.terminal.say(line)
         schedule = build_schedule(training, recipe.model.hidden_dim, batches) if batches else None

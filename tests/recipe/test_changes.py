@@ -137,6 +137,7 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "training.validate_every": ("free", [], "training.validate_every=7"),
     "training.checkpoint_every": ("free", [], "training.checkpoint_every=7"),
     "training.checkpoint_minutes": ("free", [], "training.checkpoint_minutes=null"),
+    "training.initialize_from": ("refused", [], ""),  # see test_beginnings
     "training.max_skipped": ("free", [], "training.max_skipped=7"),
     "training.divergence.action": ("free", [], "training.divergence.action=stop"),
     "training.divergence.above": ("free", [], "training.divergence.above=7"),

@@ -5,8 +5,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from tf_transformer.build.origin import Origin
 from tf_transformer.build.problem import Heading, Problem
 from tf_transformer.build.stack import encoder_keywords
+from tf_transformer.checkpoints import Arrays
 from tf_transformer.data.label_numbers import OnUnseen, label_numbers
 from tf_transformer.errors import RecipeError, counted
 from tf_transformer.layers import Encoder
@@ -49,6 +51,13 @@ class ClassificationProblem(Problem[LabelRecipe], Generic[LabelRecipe]):
             dtype=precision,
             **options,
         )
+
+    def carried_weights(self, side: Any, origin: Origin) -> Arrays:
+        """See `Problem`; the weights of the classes are fresh where there are other classes."""
+        weights = origin.checkpoint.weights
+        if side.labels.names == origin.side.labels.names:
+            return weights
+        return {path: array for path, array in weights.items() if path.split("/")[1] != "head"}
 
     def manifest_facts(self) -> dict[str, Any]:
         """The measure, so that an export is scored as its run is."""

@@ -14,7 +14,7 @@ from tf_transformer.build.problem import Examples, Words
 from tf_transformer.data.augmented import Augment, image_augment
 from tf_transformer.data.batching import Batch
 from tf_transformer.data.encoding import EncodedCorpus
-from tf_transformer.data.example_preprocessor import ImagePreprocessor
+from tf_transformer.data.example_preprocessor import ImagePreprocessor, labels_of
 from tf_transformer.data.image_form import ImageForm
 from tf_transformer.data.images import read_image_arrays, read_image_folder, read_image_table
 from tf_transformer.data.labelled import LabelledCorpus
@@ -62,7 +62,7 @@ class ImageClassificationProblem(ExampleProblem[ClassifyImagesRecipe]):
         if fault := replace(side.form, resize="none", convert=False).fault(corpus.inputs.shape[1:]):
             raise DataError(f"{corpus.files[0]}: a picture {fault}")
 
-    def make_side(self, examples: Examples) -> ImagePreprocessor:
+    def new_side(self, examples: Examples) -> ImagePreprocessor:
         side = ImagePreprocessor.of(examples.train, _asked(self.recipe))
         try:
             patch_grid(side.form.height, side.form.width, self.recipe.model.patch_size)
@@ -72,6 +72,9 @@ class ImageClassificationProblem(ExampleProblem[ClassifyImagesRecipe]):
                 f"{side.form.height} x {side.form.width}; received {self.recipe.model.patch_size}"
             ) from None
         return side
+
+    def carried_side(self, side: ImagePreprocessor, examples: Examples) -> ImagePreprocessor:
+        return ImagePreprocessor(side.form, labels_of(examples.train), side.mean, side.deviation)
 
     def load_side(self, folder: Path) -> ImagePreprocessor:
         return ImagePreprocessor.load(folder)

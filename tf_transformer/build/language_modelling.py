@@ -31,7 +31,7 @@ from tf_transformer.data.pipeline import BatchPlan, Plan, WindowPlan
 from tf_transformer.data.sources import Corpus, read_table
 from tf_transformer.data.texts import carve_ends, read_texts
 from tf_transformer.data.windows import evaluation_windows
-from tf_transformer.errors import DataError
+from tf_transformer.errors import DataError, RecipeError
 from tf_transformer.evaluation import EvaluationSet
 from tf_transformer.evaluation.language_modelling import LanguageModelEvaluator, beginnings
 from tf_transformer.evaluation.signs import Sign
@@ -104,11 +104,20 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
         """Whole texts by a hash; of a text without an end, its last part."""
         return split_by_hash(corpus, fraction, "text") if self._has_end else carve_ends(corpus, fraction)
 
-    def make_side(self, examples: Examples) -> LanguagePreprocessor:
+    def new_side(self, examples: Examples) -> LanguagePreprocessor:
         tokenizer = make_tokenizer(
             self.recipe.text, texts_of(spread(examples.train, self.recipe.text.vocabulary_lines), "text")
         )
         return LanguagePreprocessor(tokenizer, self._normalizer(), self._has_end)
+
+    def carried_side(self, side: LanguagePreprocessor, examples: Examples) -> LanguagePreprocessor:
+        if (side.normalizer.keep == "words") != (self.recipe.data.unit == "line"):
+            kind = "lines" if side.normalizer.keep == "words" else "whole texts"
+            raise RecipeError(
+                f"data.unit: must be that of {kind}, as in the run that training begins from. Received: "
+                f"{self.recipe.data.unit}"
+            )
+        return LanguagePreprocessor(side.tokenizer, side.normalizer, self._has_end)
 
     def load_side(self, folder: Path) -> LanguagePreprocessor:
         return LanguagePreprocessor.load(folder)

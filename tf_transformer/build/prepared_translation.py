@@ -43,7 +43,7 @@ class PreparedTranslationProblem(TranslationProblem):
             raise DataError(f"{self._index.parent}: a fraction of {fraction} leaves dev without a row")
         return Examples([], [], [TextSet("dev", carved)], [], [])
 
-    def make_side(self, examples: Examples) -> Preprocessor:
+    def new_side(self, examples: Examples) -> Preprocessor:
         return self.load_side(self._index.parent / TOKENIZER)
 
     def encode(self, examples: Examples, side: Preprocessor) -> PreparedCorpus:

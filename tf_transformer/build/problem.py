@@ -7,12 +7,14 @@ checkpoints and writes results has no idea which task it is.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from tf_transformer.checkpoints import Checkpoint
+from tf_transformer.build.origin import Origin, carry, read_origin
+from tf_transformer.checkpoints import Arrays, Checkpoint
 from tf_transformer.data.augmented import Augment
 from tf_transformer.data.batching import Batch
 from tf_transformer.data.encoding import EncodedCorpus
@@ -123,8 +125,30 @@ class Problem(ABC, Generic[AnyRecipe]):
         return self.read()
 
     @abstractmethod
-    def make_side(self, examples: Examples) -> Any:
+    def new_side(self, examples: Examples) -> Any:
         """Trains, or reads, what turns the data into ids, as the recipe asks for: a `Side`."""
+
+    def make_side(self, examples: Examples) -> Any:
+        """What turns the data into ids: that of the run that training begins from, or a new one."""
+        origin = self.origin
+        return self.new_side(examples) if origin is None else self.carried_side(origin.side, examples)
+
+    def carried_side(self, side: Any, examples: Examples) -> Any:
+        """The side of a run as training that begins from it has it: what is of the data alone is new.
+
+        Raises:
+            RecipeError: When the recipe's data is of another form than that run's.
+        """
+        return side
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """What training begins from; None for fresh weights.
+
+        Raises:
+            RunError: When it is damaged, or gone.
+        """
+        return read_origin(self.recipe.training.initialize_from, self.load_side, self.check_side)
 
     @abstractmethod
     def load_side(self, folder: Path) -> Any:
@@ -241,8 +265,23 @@ class Problem(ABC, Generic[AnyRecipe]):
 
         Yields:
             What was taken, for a person.
+
+        Raises:
+            RunError: When they do not fit the model.
         """
+        origin = self.origin
+        if origin is None:
+            yield from self.foreign_weights(model, side)
+        else:
+            yield from carry(model, origin, self.carried_weights(side, origin), self.side_sizes(side))
+
+    def foreign_weights(self, model: Any, side: Any) -> Iterator[str]:
+        """As ``first_weights``, of weights that no run of this package has made."""
         return iter(())
+
+    def carried_weights(self, side: Any, origin: Origin) -> Arrays:
+        """What a model with some side takes of a run's weights, by path; what is left out is fresh there."""
+        return origin.checkpoint.weights
 
     def embeddings(self, model: Any, side: Any) -> dict[str, tuple[Any, Sequence[str]]]:
         """Tables of vectors ``[tokens, width]`` by name, each with the spellings of its rows."""

@@ -81,11 +81,17 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
         corpus = read_entry(entry, normalizer, name, labels=LABELS)
         return well_marked(corpus, normalizer, entry.on_bad_row)
 
-    def make_side(self, examples: Examples) -> ClassificationPreprocessor:
+    def new_side(self, examples: Examples) -> ClassificationPreprocessor:
         normalizer = build_marking(self.recipe)
         parts = plain_parts(normalizer, texts_of(examples.train, "text"))
         labels = Labels.of(texts_of(examples.train, "label"))
         return ClassificationPreprocessor(make_tokenizer(self.recipe.text, parts), labels, normalizer)
+
+    def carried_side(
+        self, side: ClassificationPreprocessor, examples: Examples
+    ) -> ClassificationPreprocessor:
+        labels = Labels.of(texts_of(examples.train, "label"))
+        return ClassificationPreprocessor(side.tokenizer, labels, side.normalizer)
 
     def load_side(self, folder: Path) -> ClassificationPreprocessor:
         return ClassificationPreprocessor.load(folder)
@@ -180,7 +186,7 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
         embedding.tokens.trainable = not sizes.freeze_embeddings
         return self.classifier(embedding, side, precision)
 
-    def first_weights(self, model: Classifier, side: ClassificationPreprocessor) -> Iterator[str]:
+    def foreign_weights(self, model: Classifier, side: ClassificationPreprocessor) -> Iterator[str]:
         asked, embedding = self.recipe.model, model.embedding
         if asked.initialize_encoder_from is not None:
             found = initialize_encoder(

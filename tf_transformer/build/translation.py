@@ -109,7 +109,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
     def vocabularies(self, side: Preprocessor) -> dict[str, int]:
         return {"source": side.source_vocabulary_size, "target": side.target_vocabulary_size}
 
-    def make_side(self, examples: Examples) -> Preprocessor:
+    def new_side(self, examples: Examples) -> Preprocessor:
         text, data = self.recipe.text, self.recipe.data
         form = SourceForm(data.source_columns, data.tags)
         train = spread(examples.train, text.vocabulary_lines)
@@ -266,7 +266,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
             name="transformer",
         )
 
-    def first_weights(self, model: Transformer, side: Preprocessor) -> Iterator[str]:
+    def foreign_weights(self, model: Transformer, side: Preprocessor) -> Iterator[str]:
         weights = self.recipe.model.initialize_encoder_from
         if weights is None:
             return

@@ -12,7 +12,7 @@ from tf_transformer.build.problem import Examples, Words
 from tf_transformer.build.stack import embedding_keywords
 from tf_transformer.data.batching import Batch
 from tf_transformer.data.encoding import EncodedCorpus
-from tf_transformer.data.example_preprocessor import VectorPreprocessor
+from tf_transformer.data.example_preprocessor import VectorPreprocessor, labels_of
 from tf_transformer.data.labelled import LabelledCorpus
 from tf_transformer.data.pipeline import BatchPlan
 from tf_transformer.data.vectors import read_vector_arrays, read_vector_folder, read_vector_list
@@ -60,13 +60,17 @@ class VectorClassificationProblem(ExampleProblem[ClassifyVectorsRecipe]):
                 f"{corpus.files[0]}: vectors have {found} features, and all must have {side.features}"
             )
 
-    def make_side(self, examples: Examples) -> VectorPreprocessor:
+    def new_side(self, examples: Examples) -> VectorPreprocessor:
         return VectorPreprocessor.of(examples.train, self.recipe.data.max_length)
 
     @property
     def longest(self) -> int:
         """See `ExampleProblem`."""
         return self.recipe.data.max_length
+
+    def carried_side(self, side: VectorPreprocessor, examples: Examples) -> VectorPreprocessor:
+        labels, longest = labels_of(examples.train), self.recipe.data.max_length
+        return VectorPreprocessor(labels, side.mean, side.deviation, longest)
 
     def load_side(self, folder: Path) -> VectorPreprocessor:
         return VectorPreprocessor.load(folder)

@@ -1,6 +1,6 @@
 """Weights of a checkpoint into a model, where they belong together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,9 @@ def check_tokenizer(checkpoint: Checkpoint, folder: RunFolder) -> None:
         )
 
 
-def set_weights(model: Any, weights: Arrays, where: str, sizes: str = "") -> None:
+def set_weights(
+    model: Any, weights: Arrays, where: str, sizes: str = "", fresh: Collection[str] = ()
+) -> None:
     """Puts a checkpoint's weights into a model, by variable path.
 
     Args:
@@ -58,11 +60,12 @@ def set_weights(model: Any, weights: Arrays, where: str, sizes: str = "") -> Non
         weights: By path.
         where: Where they were read, for a message.
         sizes: What beside the recipe decides the shapes, for a message.
+        fresh: Paths of those that the model keeps as they are.
 
     Raises:
         RunError: When a weight is missing, or has another shape; names both shapes.
     """
-    variables = {variable.path: variable for variable in model.weights}
+    variables = {variable.path: variable for variable in model.weights if variable.path not in fresh}
     for path, variable in variables.items():
         if path not in weights:
             raise RunError(f"{where}: has no weight {path}: it belongs to a model of another recipe")

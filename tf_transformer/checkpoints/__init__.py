@@ -16,8 +16,8 @@ A folder is written aside, flushed and renamed: a checkpoint is whole or it is n
 Arrays are plain ``.npz`` read with ``allow_pickle=False``; reading one never runs code.
 """
 
-from tf_transformer.checkpoints.content import WEIGHTS, Arrays, Checkpoint
-from tf_transformer.checkpoints.index import AVERAGE, Index, name_fault, step_name
+from tf_transformer.checkpoint_index import AVERAGE, WEIGHTS, Index, name_fault, step_name
+from tf_transformer.checkpoints.content import Arrays, Checkpoint
 from tf_transformer.checkpoints.store import CheckpointStore
 
 __all__ = [

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tf_transformer.checkpoints.index import is_step
+from tf_transformer.checkpoint_index import WEIGHTS, is_step
 from tf_transformer.files import parse_json, read_file, sha256_of, sync_folder, write_json
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
-WEIGHTS = "weights.npz"
 TRAINING = "training.npz"
 STATE = "state.json"
 

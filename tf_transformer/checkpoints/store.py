@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from tf_transformer.checkpoints.content import Arrays, Checkpoint, read_folder, read_state, write_folder
-from tf_transformer.checkpoints.index import (
+from tf_transformer.checkpoint_index import (
     AVERAGE,
+    INDEX,
     Index,
     is_step,
     is_step_number,
     name_fault,
     step_name,
 )
+from tf_transformer.checkpoints.content import Arrays, Checkpoint, read_folder, read_state, write_folder
 from tf_transformer.errors import RunError
 from tf_transformer.files import parse_json, read_file, sync_folder, write_json
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.run_folder.formats import Document
-
-INDEX = "index.json"
 
 
 class CheckpointStore:
@@ -236,12 +235,10 @@ class CheckpointStore:
         if is_step_number(wanted) or wanted == AVERAGE:
             return self._there(wanted, AVERAGE if wanted == AVERAGE else step_name(int(wanted)))
         index = index or self.index()
-        if wanted == "best" and index.average_is_best and (self.folder / AVERAGE).is_dir():
-            return AVERAGE
-        step = (index.best if wanted == "best" else None) or index.last
-        if step is None:
+        name = index.best_in(self.folder) if wanted == "best" else index.last_name
+        if name is None:
             raise RunError(f"{self.folder}: this run holds no checkpoint; train it first")
-        return step_name(step)
+        return name
 
     def _there(self, wanted: str, name: str) -> str:
         if not (self.folder / name).is_dir():

@@ -11,7 +11,7 @@ from tf_transformer.recipe.fault import Fault
 from tf_transformer.recipe.fields import Flag, Section, Whole, key
 from tf_transformer.recipe.model_section import Model, SequenceModel, model_faults, position_faults
 from tf_transformer.recipe.schedules import Cosine, Falling
-from tf_transformer.recipe.training_section import Training, training_faults
+from tf_transformer.recipe.training_section import Training, replaced_weights, training_faults
 
 Rule = tuple[tuple[str, ...], Callable[..., Iterator[Fault]]]
 """Names of sections, and a function of them that yields faults which no single key shows."""
@@ -54,6 +54,7 @@ class Recipe(Section):
         (("training",), training_faults),
         (("data",), data_faults),
         (("data", "model"), position_faults),
+        (("training", "model"), replaced_weights),
     )
 
     task: str = key(..., "What is trained.", midway="refused")

@@ -151,8 +151,8 @@ def _special_tokens(text: ClassifyText) -> Iterator[Fault]:
             yield Fault(("text", "special_tokens", place), "is there twice", token)
 
 
-def _table(model: ClassifyModel) -> Iterator[Fault]:
-    if model.freeze_embeddings and model.word_vectors is None:
+def _table(model: ClassifyModel, training: ClassifyTraining) -> Iterator[Fault]:
+    if model.freeze_embeddings and model.word_vectors is None and training.initialize_from is None:
         rule = "is for model.word_vectors, and there are none: a table drawn at random would never learn"
         yield Fault(("model", "freeze_embeddings"), rule, True, others=(at("model.word_vectors"),))
 
@@ -180,7 +180,7 @@ class ClassifyTextRecipe(TextRecipe):
         *TextRecipe.RULES,
         (("text",), _special_tokens),
         (("text", "model"), _marks),
-        (("model",), _table),
+        (("model", "training"), _table),
         (("model",), _beginnings),
         (("model",), pooling_faults),
         (("model",), _stem),

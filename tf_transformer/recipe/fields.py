@@ -89,21 +89,23 @@ def _flag(value: Any) -> Any:
 
 def _data_file(value: Any, info: ValidationInfo) -> Any:
     """Makes a path absolute, and a file that is missing a fault."""
-    return value if isinstance(value, Path) else _existing(_absolute(value, info, "file"), info, _check_file)
+    return (
+        value if isinstance(value, Path) else _existing(absolute_path(value, info, "file"), info, _check_file)
+    )
 
 
 def _data_folder(value: Any, info: ValidationInfo) -> Any:
     """Makes a path absolute, and a folder that is missing a fault."""
     if isinstance(value, Path):
         return value
-    return _existing(_absolute(value, info, "folder"), info, _check_folder)
+    return _existing(absolute_path(value, info, "folder"), info, _check_folder)
 
 
 def _preset_file(value: Any, info: ValidationInfo) -> Any:
     """Takes the folder of a keras_nlp preset for the file in it that holds the weights."""
     if isinstance(value, Path):
         return value
-    path = _absolute(value, info, "file")
+    path = absolute_path(value, info, "file")
     if path.suffix not in (".h5", ".json"):
         path /= "model.weights.h5"
     return _existing(path, info, _check_file)
@@ -113,7 +115,7 @@ def _prepared_data(value: Any, info: ValidationInfo) -> Any:
     """Takes the folder of prepared data for the index in it, which may not be there yet."""
     if isinstance(value, Path):
         return value
-    path = _absolute(value, info, "folder")
+    path = absolute_path(value, info, "folder")
     return path if path.name == PREPARED_INDEX else path / PREPARED_INDEX
 
 
@@ -123,7 +125,7 @@ def _existing(path: Path, info: ValidationInfo, check: Callable[[Path], None]) -
     return path
 
 
-def _absolute(value: Any, info: ValidationInfo, kind: str) -> Path:
+def absolute_path(value: Any, info: ValidationInfo, kind: str) -> Path:
     """The path that a text means: from the recipe's folder, or from the current one in an override."""
     if not isinstance(value, str):
         raise PydanticCustomError("text", "must be a {kind}'s path, as text", {"kind": kind})

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from tf_transformer.errors import RecipeError, printable
 from tf_transformer.recipe.base import Recipe
+from tf_transformer.recipe.beginnings import RECIPE, WHERE, beginning_faults, begun_from, with_keys_of
 from tf_transformer.recipe.fault import Fault, shown
 from tf_transformer.recipe.faults import faults_of, task_fault
 from tf_transformer.recipe.fields import Section
@@ -132,13 +133,32 @@ class _Reading:
     def _validate(self, data: dict[str, Any]) -> Recipe | None:
         fault = task_fault(data)
         if fault is None:
-            recipe, faults = self._checked(data, RECIPES[data["task"]])
+            recipe, faults = self._begun(data, RECIPES[data["task"]])
             self._add(faults)
             return recipe
         # What is wrong whatever the task is told beside.
         first, *others = ([*self._checked(data, schema)[1]] for schema in RECIPES.values())
         self._add([fault, *(fault for fault in first if all(fault in found for found in others))])
         return None
+
+    def _begun(self, data: dict[str, Any], schema: type[Recipe]) -> tuple[Recipe | None, list[Fault]]:
+        """As ``_checked``, with the keys of the run that the recipe begins from, where it names one."""
+        run = begun_from(data, self.context)
+        if run is None:
+            return self._checked(data, schema)
+        old, rule = None, ""
+        try:
+            old = load_recipe(run / RECIPE, check_files=False)
+        except RecipeError as error:
+            rule = f"must be a run whose recipe can be read: {error}"
+        if old is None or old.task != data["task"]:
+            rule = rule or f"must be a run of the task {data['task']}, and {run} is one of {old and old.task}"
+            recipe, faults = self._checked(data, schema)
+            return recipe, [*faults, Fault(WHERE, rule, others=(("task",),))]
+        filled = with_keys_of(data, old)
+        recipe, faults = self._checked(filled, schema)
+        sections = self._sound_sections(filled, schema)
+        return recipe, [*faults, *beginning_faults(data, old, run, sections.get)]
 
     def _checked(self, data: dict[str, Any], schema: type[Recipe]) -> tuple[Recipe | None, list[Fault]]:
         """The recipe of a task, where the values are right in themselves, and the faults."""

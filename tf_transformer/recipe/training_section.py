@@ -7,8 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from tf_transformer.recipe.beginnings import RunWeights
 from tf_transformer.recipe.fault import Fault, at
 from tf_transformer.recipe.fields import MOST_UPDATES, OrAuto, Section, Whole, key
+from tf_transformer.recipe.model_section import Model
 from tf_transformer.recipe.schedules import Cosine, Falling, InverseSqrt, ReduceOnPlateau, Schedule
 from tf_transformer.recipe.yaml_tree import Path
 
@@ -176,6 +178,11 @@ class Training(Section):
     profile: Traced | None = key(
         None, "First and last update of a trace for TensorBoard's Profile tab; null for none.", midway="free"
     )
+    initialize_from: RunWeights | None = key(
+        None,
+        "Run, or a checkpoint in it, whose weights and tokenizer training begins with; null for fresh ones.",
+        midway="refused",
+    )
 
     @property
     def budget(self) -> int | Literal["auto"]:
@@ -256,6 +263,16 @@ def _reduced(training: Training, schedule: ReduceOnPlateau) -> Iterator[Fault]:
         patience = at("training.early_stopping.patience")
         others = (at("training.schedule.patience"), at("training.schedule.name"))
         yield Fault(patience, rule, stopping.patience, others=others)
+
+
+def replaced_weights(training: Training, model: Model) -> Iterator[Fault]:
+    """Weights from elsewhere that those of a run would be put over."""
+    for name in ("initialize_encoder_from", "word_vectors"):
+        value = getattr(model, name, None)
+        if training.initialize_from is not None and value is not None:
+            rule = "would be replaced by the weights of training.initialize_from: leave one of them out"
+            others = (at("training.initialize_from"),)
+            yield Fault(("model", name), rule, str(value), others=others)
 
 
 def idle_r_drop(alpha: float | None, *dropouts: float) -> Iterator[str]:

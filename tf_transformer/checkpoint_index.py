@@ -1,9 +1,12 @@
 """Which checkpoints a run keeps, and how they are called."""
 
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 AVERAGE = "average"
+INDEX = "index.json"
+WEIGHTS = "weights.npz"
 _MOST_DIGITS = 18
 
 
@@ -26,6 +29,17 @@ class Index:
     def steps(self) -> set[int]:
         """Every step that must stay on disk."""
         return {step for step in (self.last, self.best, *self.kept) if step is not None}
+
+    @property
+    def last_name(self) -> str | None:
+        """The newest checkpoint; None without any."""
+        return None if self.last is None else step_name(self.last)
+
+    def best_in(self, folder: Path) -> str | None:
+        """Which checkpoint of a folder answers best; the newest where none was validated; None without any."""
+        if self.average_is_best and (folder / AVERAGE).is_dir():
+            return AVERAGE
+        return step_name(self.best) if self.best else self.last_name
 
     @classmethod
     def parse(cls, value: Any) -> "Index":

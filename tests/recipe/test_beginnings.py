@@ -1,0 +1,118 @@
+"""Recipes that begin from a run: which weights that means, and which keys the run decides."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tf_transformer.errors import RecipeError
+from tf_transformer.recipe import data_files, dump_recipe, load_recipe
+from tf_transformer.recipe.beginnings import run_of
+
+INDEX = {"last": 7, "best": 5, "kept": [5, 7], "average_is_best": False}
+FROM = "training.initialize_from=run"
+
+
+@pytest.fixture
+def run(folder: Path) -> Path:
+    """A run of other sizes than the defaults, with two checkpoints and their average."""
+    sizes = ["model.num_layers=3", "model.hidden_dim=64", "model.dropout=0.4", "text.vocabulary_size=777"]
+    run = folder / "run"
+    for name in ("step-00000005", "step-00000007", "average"):
+        (run / "checkpoints" / name).mkdir(parents=True)
+        (run / "checkpoints" / name / "weights.npz").write_text(name)
+    (run / "checkpoints" / "index.json").write_text(json.dumps(INDEX))
+    (run / "recipe.yaml").write_text(dump_recipe(load_recipe(folder / "recipe.yaml", sizes)))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("average", "best", "named", "checkpoint"),
+    [
+        (False, 5, "run", "step-00000005"),
+        (True, 5, "run", "average"),
+        (False, None, "run", "step-00000007"),
+        (True, 5, "run/checkpoints/step-00000007", "step-00000007"),
+        (False, 5, "run/checkpoints/average/weights.npz", "average"),
+    ],
+)
+def test_a_run_stands_for_its_best_checkpoint(
+    run: Path, average: bool, best: int | None, named: str, checkpoint: str
+) -> None:
+    index = {**INDEX, "best": best, "average_is_best": average}
+    (run / "checkpoints" / "index.json").write_text(json.dumps(index))
+    recipe = load_recipe(run.parent / "recipe.yaml", [f"training.initialize_from={named}"])
+    weights = recipe.training.initialize_from
+    assert weights == run / "checkpoints" / checkpoint / "weights.npz"
+    assert weights is not None and run_of(weights) == run
+    assert weights in data_files(recipe)  # so its SHA-256 is recorded
+
+
+def test_what_is_left_out_is_the_runs(run: Path) -> None:
+    recipe = load_recipe(run.parent / "recipe.yaml", [FROM, "model.dropout=0.2", "model.num_layers=3"])
+    model, text = recipe.model, recipe.text  # type: ignore[attr-defined]
+    assert (model.num_layers, model.hidden_dim, text.vocabulary_size) == (3, 64, 777)
+    assert model.dropout == 0.2
+    assert load_recipe(run.parent / "recipe.yaml", [FROM]).model.dropout == 0.4
+
+
+def test_a_written_recipe_is_whole_without_the_run(run: Path) -> None:
+    recipe = load_recipe(run.parent / "recipe.yaml", [FROM])
+    written = run.parent / "written.yaml"
+    written.write_text(dump_recipe(recipe))
+    assert load_recipe(written) == recipe
+    run.rename(run.with_name("elsewhere"))
+    assert load_recipe(written, check_files=False) == recipe
+
+
+@pytest.mark.parametrize(
+    ("override", "fault"),
+    [
+        (
+            "model.hidden_dim=128",
+            r"model\.hidden_dim: must be left out, or be that of .*run, which .*: 64; received 128",
+        ),
+        ("text.vocabulary_size=778", r"text\.vocabulary_size: must be .*: 777; received 778"),
+        ("text.lowercase=yes", r"text\.lowercase: must be .*: false; received true"),
+        ("text.model=train.en", r"text\.model: must be left out, .*: null; received "),
+        (
+            "model.initialize_encoder_from=preset",
+            "would be replaced by the weights of training.initialize_from",
+        ),
+        ("training.initialize_from=preset", r"must be a run, or a checkpoint in one: .*preset is none"),
+        ("training.initialize_from=nowhere", r"must be a run, or a checkpoint in one: .*nowhere is none"),
+    ],
+)
+def test_contradictions_are_told_by_key(run: Path, override: str, fault: str) -> None:
+    with pytest.raises(RecipeError, match=fault):
+        load_recipe(run.parent / "recipe.yaml", [FROM, override])
+
+
+def test_a_run_of_another_task(run: Path) -> None:
+    written = (run / "recipe.yaml").read_text()
+    (run / "recipe.yaml").write_text(written.replace("task: translate", "task: generate"))
+    with pytest.raises(RecipeError, match=r"initialize_from: must be a run whose recipe can be read"):
+        load_recipe(run.parent / "recipe.yaml", [FROM])
+    (run / "recipe.yaml").write_text(
+        "task: generate\ndata: {train: {text: a}, dev: {text: b}}\ntraining: {steps: 3}\n"
+    )
+    with pytest.raises(
+        RecipeError, match="must be a run of the task translate, and .*run is one of generate"
+    ):
+        load_recipe(run.parent / "recipe.yaml", [FROM])
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("{}", r"must be one checkpoint of the run, such as .*step-00000007: its index cannot be read"),
+        (
+            json.dumps({**INDEX, "best": None, "last": None}),
+            "must be a run that was trained: .* no checkpoint",
+        ),
+    ],
+)
+def test_a_run_without_an_index_or_a_checkpoint(run: Path, content: str, fault: str) -> None:
+    (run / "checkpoints" / "index.json").write_text(content)
+    with pytest.raises(RecipeError, match=fault):
+        load_recipe(run.parent / "recipe.yaml", [FROM])

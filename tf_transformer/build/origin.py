@@ -1,0 +1,76 @@
+"""What a training begins from that begins from a run: its weights, and what makes ids of its data."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tf_transformer.build.weights import set_weights
+from tf_transformer.checkpoints import Arrays, Checkpoint, CheckpointStore
+from tf_transformer.errors import counted
+from tf_transformer.recipe.beginnings import run_of
+from tf_transformer.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A run and one of its checkpoints.
+
+    Args:
+        folder: The run.
+        checkpoint: Whose weights are taken: those that answer, averages where it has some.
+        side: The run's text or image side.
+    """
+
+    folder: RunFolder
+    checkpoint: Checkpoint
+    side: Any
+
+
+def read_origin(
+    weights: Path | None,
+    load_side: Callable[[Path], Any],
+    check_side: Callable[[Any, Checkpoint, Path], None],
+) -> Origin | None:
+    """What a recipe's ``training.initialize_from`` names; None where it names nothing.
+
+    Args:
+        weights: The file of a checkpoint's weights.
+        load_side: Reads the side of such a run.
+        check_side: Refuses a side that does not belong to a checkpoint.
+
+    Raises:
+        RunError: When the run or its checkpoint is gone or damaged.
+        TextError: When its side is.
+    """
+    if weights is None:
+        return None
+    folder = RunFolder.open(run_of(weights))
+    checkpoint = CheckpointStore(folder.checkpoints).read(weights.parent.name)
+    side = load_side(folder.tokenizer)
+    check_side(side, checkpoint, folder.tokenizer)
+    return Origin(folder, checkpoint, side)
+
+
+def carry(model: Any, origin: Origin, weights: Arrays, sizes: str) -> Iterator[str]:
+    """Puts weights of a run into a model.
+
+    Args:
+        model: With fresh weights.
+        origin: Whose weights they are, and all that it has.
+        weights: What is taken, by path; what the run has and they lack stays fresh.
+        sizes: What beside the recipe decides the shapes, for a message.
+
+    Yields:
+        What was taken and what is fresh, for a person.
+
+    Raises:
+        RunError: When a weight is missing in the run, or has another shape.
+    """
+    fresh = [path for path in origin.checkpoint.weights if path not in weights]
+    set_weights(model, weights, str(origin.checkpoint.folder), sizes, fresh)
+    step = counted(int(origin.checkpoint.state.get("step", 0)), "update")
+    taken = counted(len(weights), "weight")
+    yield f"begins from {origin.checkpoint.folder}, of {step}: {taken} and its vocabulary taken"
+    if fresh:
+        yield f"{counted(len(fresh), 'weight')} fresh, since the run's do not fit: {', '.join(fresh)}"
