@@ -43,6 +43,7 @@ FLOORS = [
         "plots",
         "checkpoints",
         "moving_average",
+        "adapters",
         "precision",
         "memory",
         "replicas",

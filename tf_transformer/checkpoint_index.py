@@ -36,7 +36,7 @@ class Index:
         return None if self.last is None else step_name(self.last)
 
     def best_in(self, folder: Path) -> str | None:
-        """Which checkpoint of a folder answers best; the newest where none was validated; None without any."""
+        """Which checkpoint of a folder answers best: the newest where none was validated; or None."""
         if self.average_is_best and (folder / AVERAGE).is_dir():
             return AVERAGE
         return step_name(self.best) if self.best else self.last_name

@@ -4,6 +4,7 @@ A Transformer has hundreds of small variables. Written in single operations, the
 nodes of a training step, which TensorFlow has to trace, optimise and schedule.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -16,19 +17,30 @@ class _OneOperation:
     Attributes:
         gradients_are_sums: Whether `apply` gets gradients that were summed over all replicas already. Keras
             sums them only behind its clipping, which then goes by the norm of a part.
+        factors: What the rate of a variable is multiplied by, by its place among those that the optimizer
+            was built with; 1 for the others.
     """
 
     gradients_are_sums = False
+    factors: Mapping[int, float] = {}
 
     def _all_reduce_sum_gradients(self: Any, pairs: Any) -> Any:
         return list(pairs) if self.gradients_are_sums else super()._all_reduce_sum_gradients(pairs)  # type: ignore[misc]
 
+    def _apply_weight_decay(self: Any, variables: Any) -> None:
+        if not self.factors:  # else it goes by the rate of each variable: see `update_step`
+            super()._apply_weight_decay(variables)  # type: ignore[misc]
+
     def update_step(self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Updates a variable and its two slots in place."""
+        index = self._get_variable_index(variable)
+        learning_rate = learning_rate * self.factors.get(index, 1.0)
+        if self.factors and self.weight_decay is not None and self._use_weight_decay(variable):
+            share = tf.cast(self.weight_decay * learning_rate, variable.dtype)
+            variable.assign_sub(tf.convert_to_tensor(variable) * share)
         if self.amsgrad:
             super().update_step(gradient, variable, learning_rate)  # type: ignore[misc]
             return
-        index = self._get_variable_index(variable)
         dtype = variable.dtype
         update = tf.cast(tf.convert_to_tensor(self.iterations) + 1, dtype)
         tf.raw_ops.ResourceApplyAdam(

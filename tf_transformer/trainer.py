@@ -8,6 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from tf_transformer import __version__
 from tf_transformer.batch_size import BatchSizeChoice, find_batch_tokens, find_micro_batch
 from tf_transformer.beginning import Beginning, Reset, follow
@@ -265,7 +267,9 @@ class _Training:
             task = problem.task(model if same else problem.model(side, "float32"), side)
         if on := self.devices.describe():
             self.terminal.say(f"on {on}")
-        self.terminal.say(f"{model.count_params():,} parameters · {problem.describe(encoded, plan)}")
+        parameters, moved = model.count_params(), sum(int(np.prod(one.shape)) for one in trained.trained)
+        share = f", {moved:,} of them trained" if training.freeze or training.lora else ""
+        self.terminal.say(f"{parameters:,} parameters{share} · {problem.describe(encoded, plan)}")
         return Fitting(
             folder=self.folder,
             problem=problem,

@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tf_transformer.adapters import Adapters
 from tf_transformer.moving_average import MovingAverage
 from tf_transformer.replicas import num_replicas, replica_number, together, total
 
@@ -50,6 +51,7 @@ class TrainingModel(keras.Model):
         loss_chunk: Target positions whose logits are in memory at a time; None for all.
         micro_batch: Padded positions of the longer side, or examples where nothing is padded, that a device
             takes at once, one example at least; None for all that it has of an update.
+        adapters: Through which some weights of the model are trained; None for none.
 
     Attributes:
         average: The moving average, or None.
@@ -67,6 +69,7 @@ class TrainingModel(keras.Model):
         ema: float | None = None,
         loss_chunk: int | None = None,
         micro_batch: "int | tf.Variable | None" = None,
+        adapters: Adapters | None = None,
     ) -> None:
         super().__init__(name="training")
         self.model = model
@@ -74,6 +77,7 @@ class TrainingModel(keras.Model):
         self.r_drop = r_drop
         self.loss_chunk = loss_chunk
         self.micro_batch = micro_batch
+        self.adapters = adapters
         self.average = None if ema is None else MovingAverage(model, ema)
         # Sums since the last validation, as variables: they are part of a checkpoint.
         kinds = {"loss_sum": "float64", "gradient_norm_sum": "float64"}
@@ -113,6 +117,12 @@ class TrainingModel(keras.Model):
         return tuple(self.model.COUNTS)
 
     @property
+    def trained(self) -> list[Any]:
+        """What the optimizer updates: the trainable weights of the model, or adapters of them."""
+        variables = list(self.model.trainable_variables)
+        return variables if self.adapters is None else self.adapters.trained(variables)
+
+    @property
     def parts(self) -> dict[str, list[int]]:
         """The parts of the model, each with the places of its weights among the trainable ones.
 
@@ -120,8 +130,7 @@ class TrainingModel(keras.Model):
         """
         found: dict[str, list[int]] = {}
         for place, weight in enumerate(self.model.trainable_variables):
-            names = weight.path.split("/")
-            found.setdefault(names[1] if len(names) > 2 else names[-1], []).append(place)
+            found.setdefault(_part(weight.path), []).append(place)
         return found
 
     @property
@@ -167,6 +176,8 @@ class TrainingModel(keras.Model):
         scale = tf.convert_to_tensor(self.optimizer.scale_loss(1.0), tf.float32)
         before = tf.identity(self.optimizer.iterations)
         self._apply(gradients, variables, loss, norm, number)
+        if self.adapters is not None:
+            self.adapters.merge()
         taken = tf.cast(tf.identity(self.optimizer.iterations) - before, tf.int64)
         if self.average is not None:
             self.average.update(self.optimizer.iterations, taken)
@@ -176,14 +187,11 @@ class TrainingModel(keras.Model):
 
     def _norms(self, gradients: list[Any], variables: list[Any], scale: tf.Tensor) -> dict[str, tf.Tensor]:
         """The length of the gradient of each part, by its name in the logs."""
-        of_variables = {
-            id(variable): gradient for gradient, variable in zip(gradients, variables, strict=True)
-        }
-        every = [of_variables.get(id(variable)) for variable in self.model.trainable_variables]
-        return {
-            f"gradient_norm/{part}": tf.linalg.global_norm([every[place] for place in places]) / scale
-            for part, places in self.parts.items()
-        }
+        found: dict[str, list[Any]] = {part: [] for part in self.parts}
+        for gradient, variable in zip(gradients, variables, strict=True):
+            path = variable.path if self.adapters is None else self.adapters.path(variable)
+            found[_part(path)].append(gradient)
+        return {f"gradient_norm/{part}": tf.linalg.global_norm(each) / scale for part, each in found.items()}
 
     def _counts(self, inputs: dict[str, tf.Tensor], labels: tf.Tensor) -> dict[str, tf.Tensor]:
         """What the whole update holds: what the model counts, ``rows``, and the wishes of all."""
@@ -219,19 +227,26 @@ class TrainingModel(keras.Model):
             loss, gradients = self._accumulated(inputs, labels, divisor, pieces)
         pairs = zip(gradients, self.model.trainable_variables, strict=True)
         found = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+        if self.adapters is not None:
+            found = self.adapters.projected(found)
         # Dense: the parts of a sparse one may be of the same rows, and their norm is not that of the sum.
         return loss, [tf.convert_to_tensor(gradient) for gradient, _ in found], [one for _, one in found]
 
     def _piece(
         self, inputs: dict[str, tf.Tensor], labels: tf.Tensor, divisor: tf.Tensor
     ) -> tuple[tf.Tensor, list[Any]]:
-        with tf.GradientTape() as tape:
+        variables = self.model.trainable_variables
+        # Where some weights stay as they are, nothing is computed that only their gradients need.
+        is_whole = len(variables) == len(self.model.weights)
+        with tf.GradientTape(watch_accessed_variables=is_whole) as tape:
+            for variable in () if is_whole else variables:
+                tape.watch(variable.value)
             losses = self.model.training_loss(
                 inputs, labels, self.label_smoothing, training=True, **self.loss_options
             )
             loss = tf.reduce_sum(losses) / divisor
             scaled_loss = self.optimizer.scale_loss(loss)
-        return loss, tape.gradient(scaled_loss, self.model.trainable_variables)
+        return loss, tape.gradient(scaled_loss, variables)
 
     def _pieces(self, size: Any, counts: dict[str, tf.Tensor], rows: tf.Tensor) -> tf.Tensor:
         """How many pieces of at most a size each share is cut into, one example at least in each.
@@ -275,7 +290,7 @@ class TrainingModel(keras.Model):
             # not finite is so at any scale.
             sound &= tf.math.is_finite(norm)
         if not self.optimizer.built:
-            self.optimizer.build(self.model.trainable_variables)
+            self.optimizer.build(self.trained)
         together(lambda *sums: self.optimizer.apply(list(sums), variables), sound, *gradients)
 
     def _count(
@@ -298,3 +313,9 @@ class TrainingModel(keras.Model):
         """Sets the sums to zero, after they have been reported."""
         for variable in self.sums.values():
             variable.assign(0)
+
+
+def _part(path: str) -> str:
+    """The part of a model that a weight is in, by its path."""
+    names = path.split("/")
+    return names[1] if len(names) > 2 else names[-1]

@@ -77,7 +77,7 @@ def test_a_written_recipe_is_whole_without_the_run(run: Path) -> None:
         ("text.model=train.en", r"text\.model: must be left out, .*: null; received "),
         (
             "model.initialize_encoder_from=preset",
-            "would be replaced by the weights of training.initialize_from",
+            r"would be replaced by the weights of training",
         ),
         ("training.initialize_from=preset", r"must be a run, or a checkpoint in one: .*preset is none"),
         ("training.initialize_from=nowhere", r"must be a run, or a checkpoint in one: .*nowhere is none"),
@@ -97,7 +97,7 @@ def test_a_run_of_another_task(run: Path) -> None:
         "task: generate\ndata: {train: {text: a}, dev: {text: b}}\ntraining: {steps: 3}\n"
     )
     with pytest.raises(
-        RecipeError, match="must be a run of the task translate, and .*run is one of generate"
+        RecipeError, match=r"must be a run of the task translate, and .*run is one of generate"
     ):
         load_recipe(run.parent / "recipe.yaml", [FROM])
 
@@ -108,7 +108,7 @@ def test_a_run_of_another_task(run: Path) -> None:
         ("{}", r"must be one checkpoint of the run, such as .*step-00000007: its index cannot be read"),
         (
             json.dumps({**INDEX, "best": None, "last": None}),
-            "must be a run that was trained: .* no checkpoint",
+            r"must be a run that was trained: .* has no",
         ),
     ],
 )

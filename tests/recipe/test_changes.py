@@ -138,6 +138,12 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "training.checkpoint_every": ("free", [], "training.checkpoint_every=7"),
     "training.checkpoint_minutes": ("free", [], "training.checkpoint_minutes=null"),
     "training.initialize_from": ("refused", [], ""),  # see test_beginnings
+    "training.freeze": ("refused", [], "training.freeze=[encoder]"),
+    "training.rates": ("logged", [], "training.rates={encoder: 0.5}"),
+    "training.lora.rank": ("refused", ["training.lora={}"], "training.lora.rank=3"),
+    "training.lora.alpha": ("refused", ["training.lora={}"], "training.lora.alpha=3"),
+    "training.lora.targets": ("refused", ["training.lora={}"], "training.lora.targets=[decoder]"),
+    "training.lora.also": ("refused", ["training.lora={}"], "training.lora.also=[decoder]"),
     "training.max_skipped": ("free", [], "training.max_skipped=7"),
     "training.divergence.action": ("free", [], "training.divergence.action=stop"),
     "training.divergence.above": ("free", [], "training.divergence.above=7"),

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from tf_transformer.build.problem import Problem
+from tf_transformer.build.tuning import rates_of, tune
 from tf_transformer.errors import RecipeError
 from tf_transformer.optimizers import Adam, AdamW
 from tf_transformer.recipe import Optimizer, Training
@@ -36,12 +37,24 @@ def build_training_model(
         training.label_smoothing,
         ema=training.ema,
         micro_batch=None if micro == "auto" else micro,
+        adapters=tune(model, training),
         **problem.loss_options,
     )
     rate = 0.0 if schedule is None else trained.adjustable(schedule)
     trained.compile(optimizer=build_optimizer(training.optimizer, rate, training.precision))
-    trained.optimizer.build(model.trainable_variables)
+    trained.optimizer.build(trained.trained)
+    _set_rates(trained, rates_of(model, training))
     return trained, rate
+
+
+def _set_rates(trained: TrainingModel, factors: dict[str, float]) -> None:
+    """Has the optimizer multiply the rates of weights, or of their adapters, by path."""
+    if factors:
+        adapters = trained.adapters
+        paths = [one.path if adapters is None else adapters.path(one) for one in trained.trained]
+        found = {place: factors[path] for place, path in enumerate(paths) if path in factors}
+        optimizer: Any = trained.optimizer
+        getattr(optimizer, "inner_optimizer", optimizer).factors = found
 
 
 def build_optimizer(

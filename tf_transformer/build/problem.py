@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from tf_transformer.build.origin import Origin, carry, read_origin
+from tf_transformer.build.tuning import refuse_still_fresh
 from tf_transformer.checkpoints import Arrays, Checkpoint
 from tf_transformer.data.augmented import Augment
 from tf_transformer.data.batching import Batch
@@ -273,7 +274,9 @@ class Problem(ABC, Generic[AnyRecipe]):
         if origin is None:
             yield from self.foreign_weights(model, side)
         else:
-            yield from carry(model, origin, self.carried_weights(side, origin), self.side_sizes(side))
+            weights = self.carried_weights(side, origin)
+            refuse_still_fresh(model, self.recipe.training, set(origin.checkpoint.weights) - set(weights))
+            yield from carry(model, origin, weights, self.side_sizes(side))
 
     def foreign_weights(self, model: Any, side: Any) -> Iterator[str]:
         """As ``first_weights``, of weights that no run of this package has made."""

@@ -72,7 +72,7 @@ def begun_from(data: dict[str, Any], context: dict[str, Any]) -> Path | None:
 
 
 def with_keys_of(data: dict[str, Any], old: "Recipe") -> dict[str, Any]:
-    """The values of a recipe with those of a run's for what it leaves out of the sections that are carried."""
+    """The values of a recipe; for what it leaves out of the carried sections, those of a run."""
     filled = dict(data)
     for section in CARRIED:
         given, known = data.get(section, {}), getattr(old, section, None)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, Strict
 from pydantic_core import PydanticCustomError
 
 from tf_transformer.recipe.beginnings import RunWeights
@@ -48,6 +48,7 @@ def micro_batch(of: str, what: str) -> Any:
 BatchSize = Annotated[Annotated[Whole, Field(ge=1, le=10**8)] | Literal["auto"], OrAuto]
 MicroBatch = Annotated[Annotated[Whole, Field(ge=1, le=10**8)] | Literal["auto"], OrAuto] | None
 Rate = Annotated[float, Field(ge=0, lt=1)]
+Patterns = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Strict(False)]
 MOST_PROFILED = 1000
 """Updates that a trace takes in: each is megabytes."""
 _LIMITS: tuple[Path, ...] = (("training", "steps"), ("training", "epochs"), ("training", "minutes"))
@@ -120,6 +121,25 @@ class Divergence(Section):
     )
 
 
+class Lora(Section):
+    """Training through low-rank adapters of matrices (LoRA); all other weights stay as they are."""
+
+    rank: Annotated[Whole, Field(ge=1, le=4096)] = key(
+        8, "Rank of an adapter: it has rank numbers for each row and column.", midway="refused"
+    )
+    alpha: Annotated[float, Field(gt=0, le=10**4)] = key(
+        16.0, "Adapters are multiplied by alpha / rank.", midway="refused"
+    )
+    targets: Patterns = key(
+        ("*_kernel",),
+        "Names of matrices that have one, by pattern; by default those of attention and feed-forward.",
+        midway="refused",
+    )
+    also: Patterns = key(
+        (), "Names of weights that are trained whole beside them, such as */norm and head.", midway="refused"
+    )
+
+
 class Training(Section):
     """How long, how fast, and what is kept. The first of steps, epochs and minutes to be reached ends it.
 
@@ -183,6 +203,15 @@ class Training(Section):
         "Run, or a checkpoint in it, whose weights and tokenizer training begins with; null for fresh ones.",
         midway="refused",
     )
+    freeze: Patterns = key(
+        (), "Names of weights that stay as they are, by pattern, such as encoder/*.", midway="refused"
+    )
+    rates: dict[str, Annotated[float, Field(gt=0, le=1000)]] = key(
+        {}, "What the learning rate of weights is multiplied by, for names by pattern.", midway="logged"
+    )
+    lora: Lora | None = key(
+        None, "Train low-rank adapters of matrices; null for the weights themselves.", midway="refused"
+    )
 
     @property
     def budget(self) -> int | Literal["auto"]:
@@ -214,6 +243,9 @@ def training_faults(training: Training) -> Iterator[Fault]:
         rule = f"must be a number where training.{training.BUDGET} is auto: only one of them can be found"
         place = ("training", f"micro_{training.BUDGET}")
         yield Fault(place, rule, "auto", others=(("training", training.BUDGET),))
+    if training.freeze and training.lora is not None:
+        rule = "must be left out with training.lora, which trains its targets and what also names alone"
+        yield Fault(("training", "freeze"), rule, list(training.freeze), others=(("training", "lora"),))
     optimizer, schedule = training.optimizer, training.schedule
     if optimizer.name == "adam" and optimizer.weight_decay:
         rule = "is adamw's, and training.optimizer.name is adam"
