@@ -20,7 +20,9 @@ def read(folder: Path, name: str) -> list[bytes]:
     """The lines of a file, when they are as many as they should be; another checksum is only reported."""
     path = folder / name
     if not path.is_file():
-        raise SystemExit(f"{folder} has no {name}; it comes with the examples of https://github.com/joeynmt/joeynmt")
+        raise SystemExit(
+            f"{folder} has no {name}; it comes with the examples of https://github.com/joeynmt/joeynmt"
+        )
     content = path.read_bytes()
     lines = content.splitlines(keepends=True)
     if len(lines) != LINES:
