@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from tf_transformer.build import Problem, problem_of
+from tf_transformer.checkpoints import CheckpointStore, Index
 from tf_transformer.errors import DataError
 from tf_transformer.recipe import load_recipe
+from tf_transformer.run_folder import RunFolder
 
 RNG = np.random.default_rng(1)
 BLOCKS = (
@@ -141,3 +143,41 @@ def test_training_data_of_a_run_that_goes_on_has_its_form(tmp_path: Path) -> Non
     np.savez(tmp_path / "data.npz", images=np.zeros((2, 8, 12), "uint8"), labels=["up", "down"])
     with pytest.raises(DataError, match=r"data\.npz: a picture is 8 x 12 pixels .* not 8 x 8"):
         found.encode(found.read(), side)
+
+
+@pytest.mark.parametrize("made", [of_text, of_pictures, of_vectors])
+def test_other_classes_have_a_fresh_head_on_the_encoder_of_a_run(tmp_path: Path, made: Any) -> None:
+    found = made(tmp_path)
+    side = found.make_side(found.read())
+    model = found.model(side, "float32")
+    for weight in model.weights:
+        weight.assign(np.full(weight.shape, 0.5))
+    run = RunFolder(tmp_path / "run")
+    run.create(found.recipe)
+    side.save(run.tokenizer)
+    store = CheckpointStore(run.checkpoints)
+    weights = {weight.path: weight.numpy() for weight in model.weights}
+    store.write("step-00000003", weights, state={"step": 3})
+    store.write_index(Index(last=3))
+
+    beginning = f"training.initialize_from={run.path}"
+    same = made(tmp_path, beginning)
+    side = same.make_side(same.read())
+    lines = list(same.first_weights(same.model(side, "float32"), side))
+    assert len(lines) == 1 and lines[0].startswith(f"begins from {store.folder}/step-00000003, of 3 updates")
+
+    third = {name: "left" if name == "down" else name for name in ("up", "down")}
+    other = made(tmp_path, beginning)
+    examples = other.read()
+    for corpus in examples.train:
+        column = corpus.columns["label"] if hasattr(corpus, "columns") else corpus.labels
+        column[:] = [third[name] for name in column]
+    side = other.make_side(examples)
+    model = other.model(side, "float32")
+    *_, line = other.first_weights(model, side)
+    assert line.startswith("2 weights fresh, since the run's do not fit: classifier/head/kernel")
+    whole = {weight.path: bool((weight.numpy() == 0.5).all()) for weight in model.weights}
+    assert {path for path, same in whole.items() if not same} == {
+        "classifier/head/kernel",
+        "classifier/head/bias",
+    }

@@ -16,7 +16,7 @@ from tf_transformer.errors import DataError
 from tf_transformer.recipe import RECIPES
 
 VERBS = (
-    *("train", "evaluate", "predict", "score", "compare", "average", "export", "serve"),
+    *("train", "evaluate", "predict", "score", "compare", "average", "adapter", "export", "serve"),
     *("check", "schema", "recipe", "inspect", "prepare", "runs"),
 )
 PLOTS = (

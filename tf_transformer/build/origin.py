@@ -1,5 +1,6 @@
 """What a training begins from that begins from a run: its weights, and what makes ids of its data."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 from tf_transformer.build.weights import set_weights
 from tf_transformer.checkpoints import Arrays, Checkpoint, CheckpointStore
-from tf_transformer.errors import counted
+from tf_transformer.errors import RunError, counted
 from tf_transformer.recipe.beginnings import run_of
 from tf_transformer.run_folder import RunFolder
 
@@ -74,3 +75,34 @@ def carry(model: Any, origin: Origin, weights: Arrays, sizes: str) -> Iterator[s
     yield f"begins from {origin.checkpoint.folder}, of {step}: {taken} and its vocabulary taken"
     if fresh:
         yield f"{counted(len(fresh), 'weight')} fresh, since the run's do not fit: {', '.join(fresh)}"
+
+
+def keep_apart(run: RunFolder, path: Path, wanted: str) -> tuple[int, int]:
+    """Writes a run of one checkpoint that has what it learnt beyond the run that it began from.
+
+    Args:
+        run: One that began from another.
+        path: Where it goes; nothing is there.
+        wanted: Which checkpoint.
+
+    Returns:
+        Bytes of what was learnt, and of all weights.
+
+    Raises:
+        RunError: When it began from none, or one of both is gone or damaged.
+    """
+    weights = run.recipe().training.initialize_from
+    if weights is None:
+        raise RunError(f"{run.path}: began from no other run: it has no training.initialize_from")
+    store = CheckpointStore(run.checkpoints)
+    found = store.read(store.resolve(wanted))
+    start = CheckpointStore(weights.parents[1]).read(weights.parent.name)
+    apart = RunFolder(path)
+    for file in (run.recipe_file, run.versions_file, run.results_file):
+        if file.is_file():
+            apart.path.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, path / file.name)
+    shutil.copytree(run.tokenizer, apart.tokenizer)
+    step = int(found.state["step"])
+    size = CheckpointStore(apart.checkpoints).write_apart(step, found.weights, start.weights, weights)
+    return size, sum(array.nbytes for array in found.weights.values())

@@ -12,6 +12,7 @@
       average/
         weights.npz state.json
 
+In place of ``weights.npz`` a run that began from another may have ``apart.npz``, see `checkpoints.apart`.
 A folder is written aside, flushed and renamed: a checkpoint is whole or it is not there.
 Arrays are plain ``.npz`` read with ``allow_pickle=False``; reading one never runs code.
 """

@@ -12,12 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tf_transformer.checkpoint_index import WEIGHTS, is_step
+from tf_transformer.checkpoints.apart import joined
 from tf_transformer.files import parse_json, read_file, sha256_of, sync_folder, write_json
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 TRAINING = "training.npz"
 STATE = "state.json"
+APART = "apart.npz"
+"""In place of the weights: what they are beyond those that the state calls ``begun_from``."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,39 @@ def read_folder(folder: Path) -> Checkpoint:
     state = read_state(folder)
     sums = {name: checksum for name, checksum in state["sha256"].items() if name != STATE}
     arrays = {name: _read_arrays(folder / name, checksum) for name, checksum in sums.items()}
+    if APART in arrays:
+        arrays[WEIGHTS] = joined(arrays[APART], _begun_from(state))
     return Checkpoint(folder.name, folder, arrays[WEIGHTS], arrays.get(TRAINING, {}), state)
+
+
+def write_apart(folder: Path, parts: Arrays, start: Path, state: Mapping[str, Any]) -> None:
+    """Writes a checkpoint into an empty folder by what its weights are beyond others.
+
+    Args:
+        folder: Where it goes.
+        parts: As `taken_apart` gives them.
+        start: The file of the others, which must stay as it is.
+        state: As of any checkpoint.
+    """
+    begun = {"path": str(start.absolute()), "sha256": sha256_of(start)}
+    said = {**state, "begun_from": begun}
+    checksums = {APART: _write_arrays(folder / APART, parts), STATE: _digest(said)}
+    write_json(folder / STATE, {**said, "sha256": checksums})
+    sync_folder(folder)
+
+
+def _begun_from(state: Mapping[str, Any]) -> Arrays:
+    """The weights that a state names as those of the beginning."""
+    try:
+        path, checksum = Path(state["begun_from"]["path"]), str(state["begun_from"]["sha256"])
+    except (KeyError, TypeError):
+        raise ValueError(f"{STATE}: begun_from must name a path and its sha256") from None
+    if not path.is_file():
+        raise ValueError(f"the weights that it goes with, {path}, are gone")
+    try:
+        return _read_arrays(path, checksum)
+    except ValueError:
+        raise ValueError(f"{path} holds other weights than those that it goes with") from None
 
 
 def read_state(folder: Path) -> dict[str, Any]:
@@ -71,7 +106,8 @@ def read_state(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{STATE}: step must be a whole number, at least 0")
     sums = state.get("sha256")
     # The names are fixed: one from a file could lead anywhere.
-    if not isinstance(sums, dict) or WEIGHTS not in sums or not set(sums) <= {WEIGHTS, TRAINING, STATE}:
+    known = {WEIGHTS, TRAINING, STATE, APART}
+    if not isinstance(sums, dict) or not {WEIGHTS, APART} & set(sums) or not set(sums) <= known:
         raise ValueError(f"{STATE}: sha256 must name {WEIGHTS}, and may name {TRAINING} and {STATE}")
     if sums.get(STATE, digest := _digest(state)) != digest:  # the first runs had none
         raise ValueError(f"{STATE} does not match its SHA-256")

@@ -18,7 +18,15 @@ from tf_transformer.checkpoint_index import (
     name_fault,
     step_name,
 )
-from tf_transformer.checkpoints.content import Arrays, Checkpoint, read_folder, read_state, write_folder
+from tf_transformer.checkpoints.apart import taken_apart
+from tf_transformer.checkpoints.content import (
+    Arrays,
+    Checkpoint,
+    read_folder,
+    read_state,
+    write_apart,
+    write_folder,
+)
 from tf_transformer.errors import RunError
 from tf_transformer.files import parse_json, read_file, sync_folder, write_json
 from tf_transformer.run_folder import RunFolder
@@ -121,6 +129,24 @@ class CheckpointStore:
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
+
+    def write_apart(self, step: int, weights: Arrays, start: Arrays, file: Path) -> int:
+        """Writes weights, as the only checkpoint, by what they are beyond others.
+
+        Args:
+            step: Of the checkpoint.
+            weights: By path.
+            start: The others.
+            file: Where those lie.
+
+        Returns:
+            Bytes of it.
+        """
+        folder, parts = self.folder / step_name(step), taken_apart(weights, start)
+        folder.mkdir(parents=True)
+        write_apart(folder, parts, file, {"step": step})
+        self.write_index(Index(last=step, best=step))
+        return sum(part.nbytes for part in parts.values())
 
     def recover(self) -> None:
         """Puts back a checkpoint whose replacement was cut short between the two renames of ``write``."""

@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from tf_transformer.cli import (
+    adapting,
     answers,
     comparison,
     doctor,
@@ -54,6 +55,7 @@ for _verb in (
     scores.score,
     comparison.compare,
     training.average,
+    adapting.adapter,
     exports.export,
     serving.serve,
     recipes.check,
