@@ -1,12 +1,19 @@
 """Weights of a checkpoint into a model, where they belong together."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from tf_transformer.checkpoints import WEIGHTS, Arrays, Checkpoint
 from tf_transformer.errors import RunError
 from tf_transformer.run_folder import RunFolder
+
+
+def vocabulary_tables(weights: Arrays) -> Iterator[tuple[str, str]]:
+    """The paths of tables with a row for each token, each with the name of its layer."""
+    for path, table in weights.items():
+        if path.endswith("embedding/table") and table.ndim == 2:
+            yield path, path.split("/")[-2]
 
 
 def check_vocabularies(
@@ -22,11 +29,9 @@ def check_vocabularies(
     Raises:
         RunError: Then; names both sizes, and the file of each.
     """
-    for path, table in checkpoint.weights.items():
-        layer = path.split("/")[-2] if path.endswith("embedding/table") and table.ndim == 2 else None
-        if layer is None:
-            continue
+    for path, layer in vocabulary_tables(checkpoint.weights):
         side, size = side_of(layer)
+        table = checkpoint.weights[path]
         if table.shape[0] != size:
             raise RunError(
                 f"{tokenizer / side}: the vocabulary has {size:,} pieces, and {checkpoint.folder / WEIGHTS} "

@@ -1,8 +1,8 @@
 """Bytes as ids: no training, nothing unknown, the longest sequences."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import tensorflow as tf
 
@@ -65,6 +65,15 @@ class ByteTokenizer(Tokenizer):
     def tokens(self) -> list[str]:
         """The piece of each id: `<0x41>` is the byte of an A."""
         return [*SPECIAL_TOKENS, *(f"<0x{byte:02X}>" for byte in range(_BYTES))]
+
+    def parts_of(self, pieces: Sequence[str]) -> list[list[int]]:
+        """The ids of pieces."""
+        ids = {piece: index for index, piece in enumerate(self.tokens)}
+        return [[ids[piece]] for piece in pieces]
+
+    def grown(self, texts: Iterable[str], most: int) -> Self:
+        """Refuses: there are no more bytes."""
+        raise TextError(f"a vocabulary of bytes has its {_SIZE} pieces, and no other. Received: {most} more")
 
     def model_files(self) -> dict[str, bytes]:
         """There are none."""

@@ -37,12 +37,19 @@ class CharacterTokenizer(VocabularyTokenizer):
 
     @classmethod
     def _learn(cls, texts: Iterable[str], vocabulary_size: int) -> Vocabulary:
-        counts: Counter[str] = Counter()
-        for batch in batches(texts):
-            counts.update("".join(batch))
-        return most_frequent(counts, vocabulary_size)
+        return most_frequent(_count(texts), vocabulary_size)
+
+    def _lacking(self, texts: Iterable[str], most: int) -> list[str]:
+        return self._unknown(_count(texts), most)
 
     def _tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
         codes = tf.strings.unicode_decode(strings, "UTF-8")
         ids = self._table.lookup(tf.cast(codes.flat_values, tf.int64))
         return codes.with_flat_values(tf.cast(ids, tf.int32))
+
+
+def _count(texts: Iterable[str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for batch in batches(texts):
+        counts.update("".join(batch))
+    return counts

@@ -1,9 +1,13 @@
 """SentencePiece model files as data: parsed, checked, changed, without TensorFlow."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from tf_transformer.errors import TextError
 from tf_transformer.presets import SPECIAL_TOKENS, UNKNOWN_ID
+
+WORD: Final = re.compile("\u2581?[^\u2581]+|\u2581")
+"""A word of a text that is spelled as pieces are: U+2581, which stands for a space, and what follows it."""
 
 
 def parse_model(content: bytes, name: str) -> Any:

@@ -3,13 +3,14 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import tensorflow as tf
 
 from tf_transformer.errors import TextError
 from tf_transformer.presets import SPECIAL_TOKENS
 from tf_transformer.text import sentencepiece_model as models
+from tf_transformer.text.sentencepiece_growth import grown_model, parts_of
 from tf_transformer.text.sentencepiece_import import with_our_ids
 from tf_transformer.text.sentencepiece_training import train_model
 from tf_transformer.text.storage import read_bytes
@@ -122,6 +123,14 @@ class SentencePieceTokenizer(Tokenizer):
     def sampler(self, texts: Sequence[str], alpha: float) -> SubwordSampler:
         """What draws other segmentations of texts; arguments and errors as of `SubwordSampler`."""
         return SubwordSampler(self._model, texts, alpha)
+
+    def parts_of(self, pieces: Sequence[str]) -> list[list[int]]:
+        """The ids that spellings of pieces become."""
+        return parts_of(self._model, pieces)
+
+    def grown(self, texts: Iterable[str], most: int) -> Self:
+        """The tokenizer with more pieces; whatever does not hold them is split as before."""
+        return type(self)(grown_model(self._model, texts, most), self.unknown, self.unknown_mark)
 
     def model_files(self) -> dict[str, bytes]:
         """Content by name of the files that hold the pieces."""

@@ -5,7 +5,6 @@ samples too, but its generator differs from process to process whatever the seed
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from tf_transformer.errors import TextError
 from tf_transformer.presets import UNKNOWN_ID
 from tf_transformer.text.bpe_dropout import BpeDropout
 from tf_transformer.text.noise import Noise
-from tf_transformer.text.sentencepiece_model import parse_model
+from tf_transformer.text.sentencepiece_model import WORD, parse_model
 from tf_transformer.text.unigram_sampling import UnigramSampling
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
@@ -24,7 +23,6 @@ _ALGORITHM: Final = 1
 """Counted up whenever the same arguments draw something else than before: runs that continue must notice."""
 _KINDS: Final = {1: UnigramSampling, 2: BpeDropout}
 _SPACE = "\u2581"
-_WORD = re.compile(f"{_SPACE}?[^{_SPACE}]+|{_SPACE}")
 
 
 class SubwordSampler:
@@ -104,7 +102,7 @@ def _words(texts: Sequence[str], pieces: dict[str, int]) -> tuple[IntArray, list
     place: dict[str, int] = {}
     counts, occurrences = [], []
     for text in texts:
-        words = _WORD.findall(text) if split else [text] if text else []
+        words = WORD.findall(text) if split else [text] if text else []
         counts.append(len(words))
         occurrences += [place.setdefault(word, len(place)) for word in words]
     return np.array(counts, np.int64), list(place), np.array(occurrences, np.int64)

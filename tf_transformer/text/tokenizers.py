@@ -6,9 +6,9 @@ becomes 0, 2 or 3, whatever it spells. `tokenize` adds no start or end.
 
 import abc
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, Self
 
 import tensorflow as tf
 
@@ -123,6 +123,22 @@ class Tokenizer(tf.Module):
     @abc.abstractmethod
     def _detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """`detokenize` for ragged int32 ids of pieces and unknowns alone."""
+
+    @abc.abstractmethod
+    def parts_of(self, pieces: Sequence[str]) -> list[list[int]]:
+        """The ids that the texts of some pieces become, which are spelled as this kind spells them."""
+
+    @abc.abstractmethod
+    def grown(self, texts: Iterable[str], most: int) -> Self:
+        """The tokenizer with more pieces behind its own, those that save most of the length of some texts.
+
+        Args:
+            texts: Normalised texts.
+            most: How many pieces at most; there are fewer where nothing else is in the texts twice.
+
+        Raises:
+            TextError: No pieces can be added to this tokenizer.
+        """
 
     @property
     def options(self) -> dict[str, Any]:

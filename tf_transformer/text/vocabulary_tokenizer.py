@@ -1,7 +1,8 @@
 """What the tokenizers with a vocabulary file share: the file, and text from a table of surfaces."""
 
 import abc
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ from tf_transformer.errors import TextError
 from tf_transformer.presets import SPECIAL_TOKENS, UNKNOWN_ID
 from tf_transformer.text.tokenizers import Tokenizer, Unknown
 from tf_transformer.text.vocabulary import Vocabulary, read_saved, read_vocabulary
-from tf_transformer.text.word_splitting import JOINER, surface, tidy
+from tf_transformer.text.word_splitting import JOINER, split_words, surface, tidy
 
 VOCABULARY_FILE = "vocabulary.txt"
 
@@ -89,6 +90,26 @@ class VocabularyTokenizer(Tokenizer):
         """The number of ids."""
         return len(self._vocabulary)
 
+    def parts_of(self, pieces: Sequence[str]) -> list[list[int]]:
+        """The ids of pieces; what is none is unknown as a whole."""
+        ids = {piece: index for index, piece in enumerate(self._vocabulary.tokens)}
+        return [[ids.get(piece, UNKNOWN_ID)] for piece in pieces]
+
+    def grown(self, texts: Iterable[str], most: int) -> Self:
+        """The tokenizer with more pieces behind its own."""
+        pieces = [*self._vocabulary.ordinary, *self._lacking(texts, most)]
+        return type(self)(Vocabulary.of(pieces), **self.options)
+
+    @abc.abstractmethod
+    def _lacking(self, texts: Iterable[str], most: int) -> list[str]:
+        """The pieces that texts lack most, each of which is there at least twice."""
+
+    def _unknown(self, counts: Mapping[str, int], most: int) -> list[str]:
+        """The most frequent pieces that there are none of, ties in the order of their code points."""
+        known = set(self._vocabulary.tokens)
+        lacking = [piece for piece, count in counts.items() if count > 1 and piece not in known]
+        return sorted(lacking, key=lambda piece: (-counts[piece], piece))[:most]
+
     def model_files(self) -> dict[str, bytes]:
         """Content by name of the files that hold the pieces."""
         return {VOCABULARY_FILE: self._vocabulary.to_bytes()}
@@ -143,6 +164,14 @@ def id_table(keys: tf.Tensor) -> tf.lookup.StaticHashTable:
     first = len(SPECIAL_TOKENS)
     ids = tf.range(first, first + keys.shape[0], dtype=tf.int64)
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, ids), UNKNOWN_ID)
+
+
+def count_words(texts: Iterable[str], joiners: bool) -> Counter[str]:
+    """How often each word of texts, as `split_words` splits them, is there."""
+    counts: Counter[bytes] = Counter()
+    for batch in batches(texts):
+        counts.update(split_words(tf.constant(batch), joiners).flat_values.numpy().tolist())
+    return Counter({word.decode("utf-8"): count for word, count in counts.items()})
 
 
 def most_frequent(counts: Mapping[str, int], vocabulary_size: int) -> Vocabulary:

@@ -1,13 +1,12 @@
 """Words and punctuation as ids, from core operations alone."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 import tensorflow as tf
 
 from tf_transformer.text.tokenizers import Unknown
 from tf_transformer.text.vocabulary import Vocabulary
-from tf_transformer.text.vocabulary_tokenizer import JoinedTokenizer, batches, id_table, most_frequent
+from tf_transformer.text.vocabulary_tokenizer import JoinedTokenizer, count_words, id_table, most_frequent
 from tf_transformer.text.word_splitting import split_words
 
 
@@ -37,10 +36,10 @@ class WordTokenizer(JoinedTokenizer):
 
     @classmethod
     def _learn(cls, texts: Iterable[str], vocabulary_size: int) -> Vocabulary:
-        counts: Counter[bytes] = Counter()
-        for batch in batches(texts):
-            counts.update(split_words(tf.constant(batch), joiners=True).flat_values.numpy().tolist())
-        return most_frequent({word.decode("utf-8"): count for word, count in counts.items()}, vocabulary_size)
+        return most_frequent(count_words(texts, joiners=True), vocabulary_size)
+
+    def _lacking(self, texts: Iterable[str], most: int) -> list[str]:
+        return self._unknown(count_words(texts, self.joiners), most)
 
     def _tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
         words = split_words(strings, self.joiners)

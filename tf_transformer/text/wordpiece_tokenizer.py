@@ -1,19 +1,21 @@
 """WordPiece: words in the longest pieces that the vocabulary has, greedily from the left."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import tensorflow as tf
 
 from tf_transformer.presets import SPECIAL_TOKENS, UNKNOWN_ID
+from tf_transformer.text.piece_search import PieceSearch, positions_saved
 from tf_transformer.text.sentencepiece_training import note_size, train_word_pieces
 from tf_transformer.text.tokenizers import Unknown
 from tf_transformer.text.vocabulary import Vocabulary
-from tf_transformer.text.vocabulary_tokenizer import JoinedTokenizer, batches
+from tf_transformer.text.vocabulary_tokenizer import JoinedTokenizer, batches, count_words
 from tf_transformer.text.word_splitting import JOINER, split_words, stand_alone
 
 _SUFFIX = "##"
 _LONGEST_WORD_BYTES = 100
+_LONGEST_PIECE = 18  # characters, the mark of a later piece among them
 
 
 class WordPieceTokenizer(JoinedTokenizer):
@@ -75,6 +77,40 @@ class WordPieceTokenizer(JoinedTokenizer):
         note_size(len(SPECIAL_TOKENS) + len(pieces), vocabulary_size)
         return Vocabulary.of(pieces)
 
+    def parts_of(self, pieces: Sequence[str]) -> list[list[int]]:
+        """The ids of the longest pieces that spellings are made of; unknown where there are none."""
+        ids = {piece: index for index, piece in enumerate(self._vocabulary.tokens)}
+        found = []
+        for piece in pieces:
+            parts = [piece] if piece in ids else self._longest(piece, ids)
+            unknown = any(part not in ids for part in parts)
+            found.append([UNKNOWN_ID] if unknown else [ids[part] for part in parts])
+        return found
+
+    def _lacking(self, texts: Iterable[str], most: int) -> list[str]:
+        known = set(self._vocabulary.tokens)
+        words = {
+            word: count
+            for word, count in count_words(texts, self.joiners).items()
+            if len(word.encode()) <= _LONGEST_WORD_BYTES
+        }
+        split = [self._longest(word, known) for word in words]
+        counts, form = words.values(), lambda piece: len(piece) <= _LONGEST_PIECE
+        search = PieceSearch(split, counts, known, _joined, form, positions_saved, most_parts=_LONGEST_PIECE)
+        return [new.spelling for new in search.find(most)]
+
+    @staticmethod
+    def _longest(text: str, known: Collection[str]) -> list[str]:
+        """A word, or its rest behind `##`, in the longest pieces; a character that is none is by itself."""
+        parts, mark, rest = [], "", text
+        if text.startswith(_SUFFIX) and len(text) > len(_SUFFIX):
+            mark, rest = _SUFFIX, text[len(_SUFFIX) :]
+        while rest:
+            size = next((n for n in range(len(rest), 1, -1) if mark + rest[:n] in known), 1)
+            parts.append(mark + rest[:size])
+            mark, rest = _SUFFIX, rest[size:]
+        return parts
+
     def _surface(self, token: str) -> str:
         if token.startswith(_SUFFIX) and len(token) > len(_SUFFIX):
             return token[len(_SUFFIX) :]
@@ -83,6 +119,10 @@ class WordPieceTokenizer(JoinedTokenizer):
     def _tokenize(self, strings: tf.Tensor) -> tf.RaggedTensor:
         pieces = self._pieces.tokenize(split_words(strings, self.joiners))  # [B, words, pieces]
         return pieces.merge_dims(1, 2)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return parts[0] + "".join(part.removeprefix(_SUFFIX) for part in parts[1:])
 
 
 def _split(texts: Iterable[str]) -> Iterator[str]:
