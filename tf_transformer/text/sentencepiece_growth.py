@@ -26,6 +26,8 @@ _LONGEST: Final = 16
 """Characters of a piece; the trainer's own limit."""
 _TRIFLE: Final = 0.005
 """Less than what tells other ways to split apart, more than float32 loses in a sum of scores."""
+_UNKNOWN_PENALTY: Final = 10.0
+"""What a character that is no piece scores less than the worst piece; as in SentencePiece."""
 _SPACE: Final = "\u2581"
 
 
@@ -95,7 +97,7 @@ def _likelier(
     total = sum(count * len(word) for word, count in zip(words, counts, strict=True))
 
     def gained(new: NewPiece) -> float:
-        parts = [likelihoods[part] for part in new.parts] or [lowest] * len(new.spelling.encode())
+        parts = [likelihoods[part] for part in new.parts] or [lowest - _UNKNOWN_PENALTY]
         return new.times * (math.log(new.times / total) - sum(parts))
 
     search = PieceSearch(words, counts, scores, "".join, may_be, gained, most_parts=_LONGEST)
