@@ -54,7 +54,7 @@ class ClassificationProblem(Problem[LabelRecipe], Generic[LabelRecipe]):
 
     def carried_weights(self, side: Any, origin: Origin) -> Arrays:
         """See `Problem`; the weights of the classes are fresh where there are other classes."""
-        weights = origin.checkpoint.weights
+        weights = super().carried_weights(side, origin)
         if side.labels.names == origin.side.labels.names:
             return weights
         return {path: array for path, array in weights.items() if path.split("/")[1] != "head"}

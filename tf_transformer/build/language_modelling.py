@@ -22,6 +22,7 @@ from tf_transformer.build.text_data import (
     texts_of,
 )
 from tf_transformer.build.text_signs import tokenizer_signs
+from tf_transformer.build.vocabulary_update import SideTokenizer
 from tf_transformer.build.weights import check_vocabularies
 from tf_transformer.checkpoints import Checkpoint
 from tf_transformer.data.batching import Batch
@@ -105,10 +106,12 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
         return split_by_hash(corpus, fraction, "text") if self._has_end else carve_ends(corpus, fraction)
 
     def new_side(self, examples: Examples) -> LanguagePreprocessor:
-        tokenizer = make_tokenizer(
-            self.recipe.text, texts_of(spread(examples.train, self.recipe.text.vocabulary_lines), "text")
-        )
+        tokenizer = make_tokenizer(self.recipe.text, self._lines(examples))
         return LanguagePreprocessor(tokenizer, self._normalizer(), self._has_end)
+
+    def _lines(self, examples: Examples) -> list[str]:
+        """The text that pieces are found in."""
+        return texts_of(spread(examples.train, self.recipe.text.vocabulary_lines), "text")
 
     def carried_side(self, side: LanguagePreprocessor, examples: Examples) -> LanguagePreprocessor:
         if (side.normalizer.keep == "words") != (self.recipe.data.unit == "line"):
@@ -117,7 +120,13 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
                 f"data.unit: must be that of {kind}, as in the run that training begins from. Received: "
                 f"{self.recipe.data.unit}"
             )
-        return LanguagePreprocessor(side.tokenizer, side.normalizer, self._has_end)
+        tokenizer = side.tokenizer
+        if self.recipe.text.update is not None:
+            tokenizer = make_tokenizer(self.recipe.text, self._lines(examples), tokenizer)
+        return LanguagePreprocessor(tokenizer, side.normalizer, self._has_end)
+
+    def tokenizers(self, side: LanguagePreprocessor) -> dict[str, SideTokenizer]:
+        return {"text": SideTokenizer(side.tokenizer)}
 
     def load_side(self, folder: Path) -> LanguagePreprocessor:
         return LanguagePreprocessor.load(folder)

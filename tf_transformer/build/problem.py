@@ -15,6 +15,12 @@ import numpy as np
 
 from tf_transformer.build.origin import Origin, carry, read_origin
 from tf_transformer.build.tuning import refuse_still_fresh
+from tf_transformer.build.vocabulary_update import (
+    SideTokenizer,
+    carry_rows,
+    update_lines,
+    vocabulary_changes,
+)
 from tf_transformer.checkpoints import Arrays, Checkpoint
 from tf_transformer.data.augmented import Augment
 from tf_transformer.data.batching import Batch
@@ -29,6 +35,8 @@ from tf_transformer.tasks.task import Task
 
 Heading = tuple[str, str, int, str]
 """A column of the table of validations: figure, heading, width, format."""
+_SHOWING = 1000
+"""Rows of each corpus that show what an update of the vocabulary does."""
 AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
 
 
@@ -150,6 +158,20 @@ class Problem(ABC, Generic[AnyRecipe]):
             RunError: When it is damaged, or gone.
         """
         return read_origin(self.recipe.training.initialize_from, self.load_side, self.check_side)
+
+    def tokenizers(self, side: Any) -> dict[str, SideTokenizer]:
+        """The tokenizers of a side by the name of their folder; none where it reads no text."""
+        return {}
+
+    def update_lines(self, examples: Examples, side: Any) -> Iterator[str]:
+        """What ``text.update`` has made of the vocabulary that training begins from, for a person."""
+        text = getattr(self.recipe, "text", None)
+        if self.origin is None or text is None or text.update is None:
+            return
+        old = self.origin.side
+        changes = vocabulary_changes(self.tokenizers(old), self.tokenizers(side))
+        some = replace(examples, train=[_thinned(corpus) for corpus in examples.train])
+        yield from update_lines(changes, lambda found: self.encode(some, found), old, side)
 
     @abstractmethod
     def load_side(self, folder: Path) -> Any:
@@ -284,7 +306,8 @@ class Problem(ABC, Generic[AnyRecipe]):
 
     def carried_weights(self, side: Any, origin: Origin) -> Arrays:
         """What a model with some side takes of a run's weights, by path; what is left out is fresh there."""
-        return origin.checkpoint.weights
+        changes = vocabulary_changes(self.tokenizers(origin.side), self.tokenizers(side))
+        return carry_rows(origin.checkpoint.weights, changes)
 
     def embeddings(self, model: Any, side: Any) -> dict[str, tuple[Any, Sequence[str]]]:
         """Tables of vectors ``[tokens, width]`` by name, each with the spellings of its rows."""
@@ -335,3 +358,8 @@ class Problem(ABC, Generic[AnyRecipe]):
     def measured_by(self) -> tuple[str, ...]:
         """Keys beside the dev data that change what ``measure`` measures."""
         return ()
+
+
+def _thinned(corpus: Any) -> Any:
+    """Some rows of a corpus, evenly spread."""
+    return corpus.select(np.arange(0, len(corpus), max(1, len(corpus) // _SHOWING)))

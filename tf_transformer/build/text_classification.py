@@ -28,6 +28,7 @@ from tf_transformer.build.text_data import (
     texts_of,
 )
 from tf_transformer.build.text_signs import tokenizer_signs
+from tf_transformer.build.vocabulary_update import SideTokenizer
 from tf_transformer.build.weights import check_vocabularies
 from tf_transformer.checkpoints import Checkpoint
 from tf_transformer.data.batching import Batch
@@ -44,7 +45,7 @@ from tf_transformer.models import Classifier
 from tf_transformer.recipe import ClassifyTextRecipe
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks import TextClassifier
-from tf_transformer.text import ClassificationPreprocessor, Labels, MarkingNormalizer
+from tf_transformer.text import ClassificationPreprocessor, Labels, MarkingNormalizer, Normalizer
 from tf_transformer.text.classification_preprocessor import plain_parts
 from tf_transformer.warm_start import initialize_encoder
 
@@ -83,15 +84,19 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
 
     def new_side(self, examples: Examples) -> ClassificationPreprocessor:
         normalizer = build_marking(self.recipe)
-        parts = plain_parts(normalizer, texts_of(examples.train, "text"))
-        labels = Labels.of(texts_of(examples.train, "label"))
-        return ClassificationPreprocessor(make_tokenizer(self.recipe.text, parts), labels, normalizer)
+        tokenizer = make_tokenizer(self.recipe.text, _lines(examples, normalizer))
+        return ClassificationPreprocessor(tokenizer, _labels(examples), normalizer)
 
     def carried_side(
         self, side: ClassificationPreprocessor, examples: Examples
     ) -> ClassificationPreprocessor:
-        labels = Labels.of(texts_of(examples.train, "label"))
-        return ClassificationPreprocessor(side.tokenizer, labels, side.normalizer)
+        tokenizer = side.tokenizer
+        if self.recipe.text.update is not None:
+            tokenizer = make_tokenizer(self.recipe.text, _lines(examples, side.normalizer), tokenizer)
+        return ClassificationPreprocessor(tokenizer, _labels(examples), side.normalizer)
+
+    def tokenizers(self, side: ClassificationPreprocessor) -> dict[str, SideTokenizer]:
+        return {"text": SideTokenizer(side.tokenizer, side.special_tokens)}
 
     def load_side(self, folder: Path) -> ClassificationPreprocessor:
         return ClassificationPreprocessor.load(folder)
@@ -251,3 +256,12 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
         """See `Problem`."""
         of_all = super().measured_by
         return ("evaluation.directed", *of_all) if of_all else ()
+
+
+def _lines(examples: Examples, normalizer: Normalizer) -> list[str]:
+    """The text that pieces are found in."""
+    return plain_parts(normalizer, texts_of(examples.train, "text"))
+
+
+def _labels(examples: Examples) -> Labels:
+    return Labels.of(texts_of(examples.train, "label"))

@@ -11,7 +11,7 @@ from tf_transformer.build.problem import Examples
 from tf_transformer.data.cleaning import clean, overlap, split_by_hash
 from tf_transformer.data.sources import Corpus, read_parallel, read_table
 from tf_transformer.data.spans import Span
-from tf_transformer.errors import DataError
+from tf_transformer.errors import DataError, RecipeError
 from tf_transformer.evaluation import EvaluationSet
 from tf_transformer.recipe import Data, Text
 from tf_transformer.recipe.entries import Table
@@ -163,12 +163,22 @@ def how_read(entry: Any, name: str | None) -> dict[str, Any]:
     }
 
 
-def make_tokenizer(text: Text, lines: Sequence[str]) -> Tokenizer:
-    """Trains, or reads, a tokenizer that a recipe asks for.
+def make_tokenizer(text: Text, lines: Sequence[str], old: Tokenizer | None = None) -> Tokenizer:
+    """Trains, reads, or makes of another one, a tokenizer that a recipe asks for.
+
+    Args:
+        text: The recipe's section.
+        lines: Normalised text to find pieces in.
+        old: The tokenizer whose place the new one takes.
 
     Raises:
         TextError: When the lines cannot give such a vocabulary, or ``text.model`` is no tokenizer file.
+        RecipeError: When the recipe's tokenizer cannot take the old one's place.
     """
+    if old is not None:
+        _check_update(text, old)
+        if text.update == "merge":
+            return old.grown(lines, (text.vocabulary_size or 0) - old.vocabulary_size)
     options: dict[str, Any] = {"unknown": text.unknown}
     if text.model is not None:
         return import_tokenizer(text.tokenizer, text.model, **options)
@@ -177,6 +187,21 @@ def make_tokenizer(text: Text, lines: Sequence[str]) -> Tokenizer:
     if text.tokenizer == "sentencepiece":
         options |= {"model_type": text.sentencepiece_type, "byte_fallback": text.byte_fallback}
     return train_tokenizer(text.tokenizer, lines, **options)
+
+
+def _check_update(text: Text, old: Tokenizer) -> None:
+    """Refuses what ``text.update`` cannot do with a tokenizer."""
+    if text.tokenizer != old.kind:
+        raise RecipeError(
+            f"text.tokenizer: must be {old.kind}, as of training.initialize_from, where text.update is "
+            f"{text.update}. Received: {text.tokenizer}"
+        )
+    size = text.vocabulary_size
+    if text.update == "merge" and size is not None and size <= old.vocabulary_size:
+        raise RecipeError(
+            f"text.vocabulary_size: must be more than {old.vocabulary_size}, the pieces of "
+            f"training.initialize_from that text.update: merge adds to. Received: {size}"
+        )
 
 
 def spread(corpora: Sequence[Corpus], most: int) -> list[Corpus]:

@@ -24,6 +24,7 @@ from tf_transformer.build.text_data import (
     texts_of,
 )
 from tf_transformer.build.text_signs import exchanged_sides, tokenizer_signs
+from tf_transformer.build.vocabulary_update import SideTokenizer
 from tf_transformer.build.weights import check_vocabularies
 from tf_transformer.checkpoints import Checkpoint
 from tf_transformer.data.batching import Batch
@@ -112,13 +113,29 @@ class TranslationProblem(Problem[TranslateRecipe]):
     def new_side(self, examples: Examples) -> Preprocessor:
         text, data = self.recipe.text, self.recipe.data
         form = SourceForm(data.source_columns, data.tags)
-        train = spread(examples.train, text.vocabulary_lines)
+        made = [make_tokenizer(text, lines) for lines in self._lines(examples, form)]
+        return Preprocessor(made[0], made[-1], build_normalizer(text), form)
+
+    def carried_side(self, side: Preprocessor, examples: Examples) -> Preprocessor:
+        text, form = self.recipe.text, side.source_form
+        if text.update is None:
+            return side
+        old = [found.tokenizer for found in self.tokenizers(side).values()]
+        of_sides = zip(self._lines(examples, form), old, strict=True)
+        made = [make_tokenizer(text, lines, before) for lines, before in of_sides]
+        return Preprocessor(made[0], made[-1], side.normalizer, form)
+
+    def _lines(self, examples: Examples, form: SourceForm) -> list[list[str]]:
+        """The text that the pieces of each vocabulary are found in."""
+        train = spread(examples.train, self.recipe.text.vocabulary_lines)
         source, target = form.texts(texts_of(train, "source")), texts_of(train, "target")
-        if text.shared:
-            tokenizers = [make_tokenizer(text, source + target)]
-        else:
-            tokenizers = [make_tokenizer(text, lines) for lines in (source, target)]
-        return Preprocessor(tokenizers[0], tokenizers[-1], build_normalizer(text), form)
+        return [source + target] if self.recipe.text.shared else [source, target]
+
+    def tokenizers(self, side: Preprocessor) -> dict[str, SideTokenizer]:
+        source = SideTokenizer(side.source_tokenizer, side.source_form.special_tokens)
+        if side.shared:
+            return {"shared": source}
+        return {"source": source, "target": SideTokenizer(side.target_tokenizer)}
 
     def load_side(self, folder: Path) -> Preprocessor:
         return Preprocessor.load(folder)

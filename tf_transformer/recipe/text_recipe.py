@@ -4,7 +4,13 @@ from typing import ClassVar, Self
 
 from tf_transformer.recipe.base import Recipe, Rule
 from tf_transformer.recipe.fields import key
-from tf_transformer.recipe.text_section import Text, entries_form, normal_form_faults, text_faults
+from tf_transformer.recipe.text_section import (
+    Text,
+    entries_form,
+    normal_form_faults,
+    text_faults,
+    update_faults,
+)
 
 
 class TextRecipe(Recipe):
@@ -13,6 +19,7 @@ class TextRecipe(Recipe):
     RULES: ClassVar[tuple[Rule, ...]] = (
         *Recipe.RULES,
         (("text",), text_faults),
+        (("text", "training"), update_faults),
         (("data", "text"), normal_form_faults),
     )
 

@@ -23,11 +23,16 @@ class Text(Section):
     model: DataFile | None = key(
         None, "An existing tokenizer file, in place of training one.", midway="refused"
     )
+    update: Literal["merge", "replace"] | None = key(
+        None,
+        "Pieces of training.initialize_from: merge adds those that train lacks, replace makes others.",
+        midway="refused",
+    )
     vocabulary_size: Annotated[Whole, Field(ge=5, le=MOST_PIECES)] | None = key(
         None,
         "Pieces of a vocabulary, the four special ones included; none for bytes or an existing file.",
         midway="refused",
-        factory=lambda keys: 8000 if keys.get("tokenizer") != "bytes" and keys.get("model") is None else None,
+        factory=lambda keys: 8000 if _has_usual_size(keys) else None,
     )
     vocabulary_lines: Annotated[Whole, Field(ge=1000, le=10**8)] = key(
         500_000,
@@ -57,7 +62,15 @@ class Text(Section):
 
 
 def _trains_sentencepiece(keys: dict[str, Any]) -> bool:
-    return keys.get("tokenizer") == "sentencepiece" and keys.get("model") is None
+    return (
+        keys.get("tokenizer") == "sentencepiece"
+        and keys.get("model") is None
+        and keys.get("update") != "merge"
+    )
+
+
+def _has_usual_size(keys: dict[str, Any]) -> bool:
+    return keys.get("tokenizer") != "bytes" and keys.get("model") is None and keys.get("update") != "merge"
 
 
 class SubwordSampling(Section):
@@ -72,12 +85,13 @@ class SubwordSampling(Section):
 
 def text_faults(text: Text) -> Iterator[Fault]:
     """Keys that do not go with the kind of tokenizer."""
-    if text.tokenizer != "sentencepiece" or text.model is not None:
-        why = "text.model is given" if text.model is not None else f"text.tokenizer is {text.tokenizer}"
+    if text.tokenizer != "sentencepiece" or text.model is not None or text.update == "merge":
+        why = "text.update is merge" if text.update == "merge" else f"text.tokenizer is {text.tokenizer}"
+        why = "text.model is given" if text.model is not None else why
         for name in ("sentencepiece_type", "byte_fallback"):
             if getattr(text, name) is not None:
                 rule = f"is for training a SentencePiece tokenizer, and {why}"
-                theirs = (at("text.model"), at("text.tokenizer"))
+                theirs = (at("text.model"), at("text.tokenizer"), at("text.update"))
                 yield Fault(("text", name), rule, getattr(text, name), others=theirs)
     if text.tokenizer == "bytes":
         for name in ("vocabulary_size", "model"):
@@ -90,6 +104,25 @@ def text_faults(text: Text) -> Iterator[Fault]:
         rule = f"must be at least {SMALLEST_WITH_BYTES} with text.byte_fallback, which takes 256 pieces"
         hint, others = "or set text.byte_fallback to false", (at("text.byte_fallback"),)
         yield Fault(("text", "vocabulary_size"), rule, text.vocabulary_size, hint, others)
+
+
+def update_faults(text: Text, training: Training) -> Iterator[Fault]:
+    """Keys that an update of a vocabulary needs, or that have no place beside it."""
+    if text.update is None:
+        return
+    where, others = ("text", "update"), (at("text.update"),)
+    if getattr(training, "initialize_from", None) is None:
+        rule = "is for the tokenizer of training.initialize_from, which is null"
+        yield Fault(where, rule, text.update, others=(at("training.initialize_from"),))
+    if text.tokenizer == "bytes":
+        rule = "must be left out: bytes have a fixed vocabulary"
+        yield Fault(where, rule, text.update, others=(at("text.tokenizer"),))
+    elif text.update == "merge" and text.model is not None:
+        rule = "must be left out with text.update: merge, which adds pieces to those of another run"
+        yield Fault(("text", "model"), rule, text.model, others=others)
+    elif text.update == "merge" and text.vocabulary_size is None:
+        rule = "is required with text.update: merge: the pieces that there are afterwards, old and new"
+        yield Fault(("text", "vocabulary_size"), rule, others=others)
 
 
 def sampling_faults(text: Text, training: Training) -> Iterator[Fault]:
