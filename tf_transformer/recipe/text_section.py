@@ -62,11 +62,7 @@ class Text(Section):
 
 
 def _trains_sentencepiece(keys: dict[str, Any]) -> bool:
-    return (
-        keys.get("tokenizer") == "sentencepiece"
-        and keys.get("model") is None
-        and keys.get("update") != "merge"
-    )
+    return keys.get("tokenizer") == "sentencepiece" and keys.get("model") is None
 
 
 def _has_usual_size(keys: dict[str, Any]) -> bool:
@@ -85,13 +81,12 @@ class SubwordSampling(Section):
 
 def text_faults(text: Text) -> Iterator[Fault]:
     """Keys that do not go with the kind of tokenizer."""
-    if text.tokenizer != "sentencepiece" or text.model is not None or text.update == "merge":
-        why = "text.update is merge" if text.update == "merge" else f"text.tokenizer is {text.tokenizer}"
-        why = "text.model is given" if text.model is not None else why
+    if text.tokenizer != "sentencepiece" or text.model is not None:
+        why = "text.model is given" if text.model is not None else f"text.tokenizer is {text.tokenizer}"
         for name in ("sentencepiece_type", "byte_fallback"):
             if getattr(text, name) is not None:
                 rule = f"is for training a SentencePiece tokenizer, and {why}"
-                theirs = (at("text.model"), at("text.tokenizer"), at("text.update"))
+                theirs = (at("text.model"), at("text.tokenizer"))
                 yield Fault(("text", name), rule, getattr(text, name), others=theirs)
     if text.tokenizer == "bytes":
         for name in ("vocabulary_size", "model"):
