@@ -192,6 +192,8 @@ class _Training:
         side = self.beginning.side
         if side is None and self.devices.is_chief:
             side = self.problem.make_side(examples)
+            for line in self.problem.update_lines(examples, side):
+                self.terminal.say(line)
         if self.devices.num_hosts == 1:
             return side
         with TemporaryDirectory() as name:

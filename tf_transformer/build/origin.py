@@ -72,7 +72,7 @@ def carry(model: Any, origin: Origin, weights: Arrays, sizes: str) -> Iterator[s
     set_weights(model, weights, str(origin.checkpoint.folder), sizes, fresh)
     step = counted(int(origin.checkpoint.state.get("step", 0)), "update")
     taken = counted(len(weights), "weight")
-    yield f"begins from {origin.checkpoint.folder}, of {step}: {taken} and its vocabulary taken"
+    yield f"begins from {origin.checkpoint.folder}, of {step}: {taken} taken"
     if fresh:
         yield f"{counted(len(fresh), 'weight')} fresh, since the run's do not fit: {', '.join(fresh)}"
 

@@ -1,6 +1,6 @@
 """What a model is fed with, found out for ``inspect``: a real batch as it gets it, and its data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,9 @@ def inspect_recipe(recipe: Recipe) -> Inspection:
     problem = problem_of(recipe)
     examples = problem.read()
     side = problem.make_side(examples)
-    return _inspected(problem, examples, side, problem.model(side, "float32"))
+    return _inspected(
+        problem, examples, side, problem.model(side, "float32"), problem.update_lines(examples, side)
+    )
 
 
 def inspect_run(folder: Path) -> Inspection:
@@ -155,7 +157,9 @@ def inspect_run(folder: Path) -> Inspection:
     return _inspected(loaded.problem, loaded.problem.read(), loaded.task.side, loaded.task.model)
 
 
-def _inspected(problem: Problem[Any], examples: Examples, side: Any, model: Any) -> Inspection:
+def _inspected(
+    problem: Problem[Any], examples: Examples, side: Any, model: Any, update: Iterable[str] = ()
+) -> Inspection:
     encoded = problem.encode(examples, side)
     plan = problem.plan(examples, encoded, side)
     batch = plan.epoch(0)[0]
@@ -166,7 +170,7 @@ def _inspected(problem: Problem[Any], examples: Examples, side: Any, model: Any)
         problem=problem,
         side=side,
         model=model,
-        report=list(problem.report(examples, encoded)),
+        report=[*problem.report(examples, encoded), *update],
         encoded=encoded,
         plan=plan,
         batch=batch,

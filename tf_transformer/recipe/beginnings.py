@@ -77,7 +77,9 @@ def with_keys_of(data: dict[str, Any], old: "Recipe") -> dict[str, Any]:
     for section in CARRIED:
         given, known = data.get(section, {}), getattr(old, section, None)
         if isinstance(given, dict) and isinstance(known, Section):
-            filled[section] = {**_values(known), **given}
+            own = known.own_keys(given)
+            carried = {name: value for name, value in _values(known).items() if name not in own}
+            filled[section] = {**carried, **given}
     return filled
 
 
@@ -103,7 +105,8 @@ def beginning_faults(
         given = data.get(section)
         if now is None or known is None or not isinstance(given, dict):
             continue
-        for name in given:
+        own = known.own_keys(given)
+        for name in (name for name in given if name not in own):
             extra: Any = type(now).model_fields[name].json_schema_extra
             value, there = getattr(now, name), getattr(known, name)
             if extra["midway"] != "refused" or value == there or (isinstance(there, Path) and value is None):

@@ -2,7 +2,7 @@
 
 import math
 import os.path
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,6 +28,16 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=False
     )
+
+    @classmethod
+    def own_keys(cls, given: Mapping[str, Any]) -> frozenset[str]:
+        """Keys that a recipe which begins from a run does not take from that run, nor shares with it.
+
+        Args:
+            given: The values of the section as the recipe gives them.
+        """
+        del given
+        return frozenset()
 
     @model_validator(mode="before")
     @classmethod

@@ -1,6 +1,6 @@
 """The ``text`` section of a recipe: how text becomes ids, and the rules of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -12,6 +12,11 @@ from tf_transformer.recipe.training_section import Training
 
 SMALLEST_WITH_BYTES = 300
 """The four special pieces, 256 bytes, and some room for text."""
+
+
+_MERGED = frozenset({"update", "vocabulary_size", "vocabulary_lines"})
+_OWN_KEYS = {"merge": _MERGED, "replace": _MERGED | {"model", "sentencepiece_type", "byte_fallback"}}
+"""Keys that an update makes those of the recipe, and not of the run that its training begins from."""
 
 
 class Text(Section):
@@ -59,6 +64,11 @@ class Text(Section):
     unknown: Literal["mark", "drop"] = key(
         "mark", "Unknown pieces of an answer: written as a mark, or left out.", midway="refused"
     )
+
+    @classmethod
+    def own_keys(cls, given: Mapping[str, Any]) -> frozenset[str]:
+        """See `Section`."""
+        return _OWN_KEYS.get(str(given.get("update")), frozenset({"update"}))
 
 
 def _trains_sentencepiece(keys: dict[str, Any]) -> bool:

@@ -225,6 +225,12 @@ def _prepared(data: TranslateData, training: TranslateTraining) -> Iterator[Faul
         yield Fault(("training", "subword_sampling"), rule, others=(at("data.prepared"),))
 
 
+def _made_elsewhere(data: TranslateData, text: TranslateText) -> Iterator[Fault]:
+    if data.prepared is not None and text.update is not None:
+        rule = "makes pieces anew, and data.prepared has its own: leave one of them out"
+        yield Fault(("text", "update"), rule, text.update, others=(at("data.prepared"),))
+
+
 def _rouge(training: TranslateTraining, evaluation: TranslateEvaluation) -> Iterator[Fault]:
     if training.best_by == "rouge_l" and evaluation.rouge is None:
         rule = "is not measured: evaluation.rouge is null"
@@ -243,6 +249,7 @@ class TranslateRecipe(TextRecipe):
         (("model",), _decoder),
         (("data",), source_faults),
         (("data", "training"), _prepared),
+        (("data", "text"), _made_elsewhere),
         (("training", "evaluation"), _rouge),
     )
 
