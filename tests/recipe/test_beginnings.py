@@ -88,6 +88,54 @@ def test_contradictions_are_told_by_key(run: Path, override: str, fault: str) ->
         load_recipe(run.parent / "recipe.yaml", [FROM, override])
 
 
+def test_an_update_has_keys_of_its_own(run: Path) -> None:
+    recipe = load_recipe(run.parent / "recipe.yaml", [FROM, "text={update: merge, vocabulary_size: 900}"])
+    text = recipe.text  # type: ignore[attr-defined]
+    assert (text.update, text.vocabulary_size, text.sentencepiece_type) == ("merge", 900, "bpe")
+    written = run.parent / "written.yaml"
+    written.write_text(dump_recipe(recipe))
+    assert load_recipe(written) == recipe
+
+    of_run = run / "recipe.yaml"
+    done = of_run.read_text().replace("update: null", "update: merge")
+    of_run.write_text(done.replace("initialize_from: null", "initialize_from: elsewhere"))
+    text = load_recipe(run.parent / "recipe.yaml", [FROM]).text  # type: ignore[attr-defined]
+    assert (text.update, text.vocabulary_size) == (None, 777)  # what was done is not done again
+    replaced = [FROM, "text={update: replace, sentencepiece_type: unigram}"]
+    text = load_recipe(run.parent / "recipe.yaml", replaced).text  # type: ignore[attr-defined]
+    assert (text.vocabulary_size, text.sentencepiece_type) == (8000, "unigram")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("{update: merge}", r"text\.vocabulary_size: is required with text\.update: merge: the pieces that "),
+        (
+            "{update: merge, vocabulary_size: 900, model: dev.en}",
+            r"text\.model: must be left out, or be that of",
+        ),
+        ("{update: replace, shared: false}", r"text\.shared: must be left out, or be that of .*: true"),
+        (
+            "{update: replace, tokenizer: bytes}",
+            r"text\.update: must be left out: bytes have a fixed vocabul",
+        ),
+    ],
+)
+def test_what_an_update_cannot_do(run: Path, text: str, fault: str) -> None:
+    with pytest.raises(RecipeError, match=fault):
+        load_recipe(run.parent / "recipe.yaml", [FROM, f"text={text}"])
+
+
+def test_an_update_is_of_a_run_and_of_text(run: Path) -> None:
+    with pytest.raises(
+        RecipeError, match=r"text\.update: is for the tokenizer of training\.initialize_from, "
+    ):
+        load_recipe(run.parent / "recipe.yaml", ["text={update: replace}"])
+    (run.parent / "prepared").mkdir()
+    with pytest.raises(RecipeError, match=r"text\.update: makes pieces anew, and data\.prepared has its own"):
+        load_recipe(run.parent / "recipe.yaml", [FROM, "text={update: replace}", "data.prepared=prepared"])
+
+
 def test_a_run_of_another_task(run: Path) -> None:
     written = (run / "recipe.yaml").read_text()
     (run / "recipe.yaml").write_text(written.replace("task: translate", "task: generate"))

@@ -70,6 +70,7 @@ KEYS: dict[str, tuple[str, list[str], str]] = {
     "data.shuffle_memory": ("logged", [], "data.shuffle_memory=99"),
     "text.tokenizer": ("refused", [], "text.tokenizer=words"),
     "text.model": ("refused", ["text.model=dev.en"], "text.model=dev.de"),
+    "text.update": ("refused", [], ""),  # see test_beginnings
     "text.vocabulary_size": ("refused", [], "text.vocabulary_size=999"),
     "text.vocabulary_lines": ("refused", [], "text.vocabulary_lines=9999"),
     "text.shared": ("refused", [], "text.shared=false"),
