@@ -140,7 +140,8 @@ class _Training:
         examples = self.problem.read()
         side = self._side(examples)
         encoded = self.problem.encode(examples, side)
-        report = list(self.problem.report(examples, encoded))
+        updated = self._updated(examples, side)
+        report = [*updated, *self.problem.report(examples, encoded)]
         if checkpoint is None:
             report += [f"warning: {sign.line}" for sign in self.problem.signs(examples, side)]
         for line in report:
@@ -154,6 +155,8 @@ class _Training:
                 side.save(self.folder.tokenizer)
                 if (origin := self.problem.origin) is not None:
                     self.folder.log_event("begun from a run", str(origin.checkpoint.folder))
+                for line in updated:
+                    self.folder.log_event("vocabulary updated", line)
             else:
                 fitting.restore(checkpoint)
                 self.beginning.write()
@@ -187,13 +190,17 @@ class _Training:
             and results.get("recipe_sha256") == recipe_digest(self.problem.recipe)
         )
 
+    def _updated(self, examples: Examples, side: Any) -> list[str]:
+        """What has become of the vocabulary that a training begins from; the chief knows."""
+        if self.beginning.checkpoint is not None or not self.devices.is_chief:
+            return []
+        return list(self.problem.update_lines(examples, side))
+
     def _side(self, examples: Examples) -> Any:
         """The text or image side: the run's own, or a new one; the chief's on all hosts."""
         side = self.beginning.side
         if side is None and self.devices.is_chief:
             side = self.problem.make_side(examples)
-            for line in self.problem.update_lines(examples, side):
-                self.terminal.say(line)
         if self.devices.num_hosts == 1:
             return side
         with TemporaryDirectory() as name:

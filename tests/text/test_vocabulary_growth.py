@@ -111,6 +111,26 @@ def test_a_grown_model_can_be_sampled_from(model_type: str) -> None:
     assert max(values) >= trained(model_type).vocabulary_size  # new pieces are drawn, too
 
 
+@pytest.mark.parametrize("model_type", KINDS)
+def test_a_saved_model_splits_with_the_grown_pieces(model_type: str, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    module = tf.Module()
+    module.tokenizer = grown = trained(model_type).grown(NEW, 40)
+    texts = tf.TensorSpec([None], tf.string)
+
+    @tf.function(input_signature=[texts])
+    def there_and_back(strings: Any) -> Any:
+        ids = grown.tokenize(strings)
+        return ids, grown.detokenize(ids)
+
+    module.there_and_back = there_and_back
+    tf.saved_model.save(module, str(tmp_path))
+    ids, again = tf.saved_model.load(str(tmp_path)).there_and_back(tf.constant(NEW + SCRIPTS))
+    assert ids.to_list() == rows(grown, NEW + SCRIPTS)
+    assert [text.decode() for text in again.numpy()] == NEW + SCRIPTS
+
+
 def _ragged(cut: list[Any]) -> Any:
     import tensorflow as tf
 
