@@ -33,11 +33,12 @@ def test_a_pair_with_self_attention(drawn: list[Any]) -> None:
     assert not drawn  # until it is asked for
     for kind in ("cross", "encoder", "decoder"):
         pictures[f"views/{kind}_attention_1"]()
-    source, target = ["a", "b", "c", side.source_tokens[3]], ["c", "a", side.source_tokens[3]]
+    start, end = side.source_tokens[2:4]
+    source, predicted, read = ["a", "b", "c", end], ["c", "a", end], [start, "c", "a"]
     assert [(columns, rows) for _, columns, rows, _ in drawn] == [
-        (source, target),
+        (source, predicted),
         (source, source),
-        (target, target),
+        (read, read),
     ]
     inputs, _ = side(["a b c"], ["c a"])
     np.testing.assert_allclose(drawn[0][0], model.attention(inputs)["cross"][-1][0], atol=1e-6)
@@ -48,7 +49,8 @@ def test_a_prompt_and_a_text(drawn: list[Any]) -> None:
     side = LanguagePreprocessor.train(["ab ba"], tokenizer="characters")
     model = LanguageModel(side.vocabulary_size, **SIZES)
     prompt_attention(model, side)([("ba",)])["views/decoder_attention_1"]()
-    assert drawn[0][2][:2] == ["b", "a"] and drawn[0][0].shape == (2, len(drawn[0][1]), len(drawn[0][2]))
+    assert drawn[0][1] == drawn[0][2] == [side.tokenizer.tokens[2], "b", "a"]  # what is read
+    assert drawn[0][0].shape == (2, 3, 3)
     texts = ClassificationPreprocessor.train(["a b", "b"], ["x", "y"], tokenizer="words")
     encoder = Encoder(num_layers=2, num_heads=2, intermediate_dim=9)
     classifier = Classifier(2, TextEmbedding(texts.vocabulary_size, 8), encoder)
@@ -63,8 +65,8 @@ def test_long_sentences_are_cut(drawn: list[Any]) -> None:
         def attention(self, inputs: Any) -> Any:
             return {"cross": [np.zeros((1, 2, 9, 90))]}
 
-    look = lambda text: (text, {"target": ["t"] * 9, "source": ["s"] * 90})  # noqa: E731
-    AttentionPictures(Model(), look, {"cross": ("target", "source")})([("a",)])["views/cross_attention_1"]()
+    look = lambda text: (text, {"cross": (["t"] * 9, ["s"] * 90)})  # noqa: E731
+    AttentionPictures(Model(), look, ["cross"])([("a",)])["views/cross_attention_1"]()
     assert drawn[0][0].shape == (2, 9, LONGEST) and len(drawn[0][1]) == LONGEST
 
 

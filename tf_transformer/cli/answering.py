@@ -60,7 +60,7 @@ def _exported(path: Path) -> Any:
     """An export, by what runs it."""
     folder = newest_version(path)
     if read_manifest(folder).kind == "savedmodel":
-        return load_export(folder)
+        return load_export(folder, at_need=True)
     if find_spec("ctranslate2") is None:
         raise ExportError(f"{folder}: needs ctranslate2: pip install 'tf-transformer[ctranslate2]'")
     from tf_transformer.export.ctranslate2_model import load_ctranslate2

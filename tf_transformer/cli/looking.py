@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tf_transformer.build.looking import pair_seen, prompt_seen, text_seen
 from tf_transformer.presets import END_ID
 
 
@@ -36,35 +37,22 @@ def look(task: Any, text: str, answer: str | None = None) -> Looked:
 
 
 def _translation(task: Any, text: str, answer: str | None) -> Looked:
-    """A row of cross-attention is the token that is predicted there; one of self-attention, that is read."""
-    side = task.side
     answer = task.translate([text])[0] if answer is None else answer
-    pieces = side.encode_target([answer])
+    pieces = task.side.encode_target([answer])
     if task.model.max_length is not None:  # an answer that was given may be longer than any of the model's
         pieces = pieces[:, : task.model.max_length - 1]
-    inputs, labels = side.assemble(task.encode([text]), pieces)
-    source = _tokens(side.source_tokens, inputs["source_ids"])
-    names = side.source_tokens if side.shared else side.target_tokenizer.tokens
-    read, predicted = _tokens(names, inputs["target_ids"]), _tokens(names, labels)
-    sides = {"cross": (predicted, source), "encoder": (source, source), "decoder": (read, read)}
-    return Looked(inputs, sides, answer)
+    return Looked(*pair_seen(task.side, task.encode([text]), pieces), answer)
 
 
 def _classification(task: Any, text: str, answer: str | None) -> Looked:
-    side = task.side
-    ids = side.encode_text(task.normalize([text]))[:, : task.max_length]
-    inputs, _ = side.assemble(ids, tf.constant([0]))  # the label has no part in them
-    tokens = _tokens(side.tokens, inputs["source_ids"])
-    return Looked(inputs, {"encoder": (tokens, tokens)}, task.answers([text])[0].label)
+    ids = task.side.encode_text(task.normalize([text]))[:, : task.max_length]
+    return Looked(*text_seen(task.side, ids), task.answers([text])[0].label)
 
 
 def _generation(task: Any, text: str, answer: str | None) -> Looked:
-    side = task.side
-    ids = side.encode_prompt([text])[:, : task.window - 1]
+    ids = task.side.encode_prompt([text])[:, : task.window - 1]
     # The last piece is read, too, and not only predicted.
-    inputs, _ = side.assemble(tf.concat([ids, tf.ragged.constant([[END_ID]], tf.int32)], axis=1))
-    tokens = _tokens(side.tokenizer.tokens, inputs["target_ids"])
-    return Looked(inputs, {"decoder": (tokens, tokens)})
+    return Looked(*prompt_seen(task.side, tf.concat([ids, tf.ragged.constant([[END_ID]], tf.int32)], axis=1)))
 
 
 _LOOKS: dict[str, Callable[[Any, str, str | None], Looked]] = {
@@ -72,7 +60,3 @@ _LOOKS: dict[str, Callable[[Any, str, str | None], Looked]] = {
     "classify_text": _classification,
     "generate": _generation,
 }
-
-
-def _tokens(names: Sequence[str], ids: Any) -> list[str]:
-    return [names[number] for number in ids.numpy()[0]]

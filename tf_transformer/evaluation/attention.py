@@ -16,8 +16,8 @@ SENTENCES = 2
 LONGEST = 40
 """Tokens of a side that can be told apart in a picture; what comes behind is left out."""
 
-Look = Callable[..., tuple[Mapping[str, Any], Mapping[str, Sequence[str]]]]
-"""The columns of one example to a model's inputs, and the tokens that each side's positions stand for."""
+Look = Callable[..., tuple[Mapping[str, Any], Mapping[str, tuple[Sequence[str], Sequence[str]]]]]
+"""The columns of one example to a model's inputs, and for each kind of attention the tokens of both sides."""
 
 
 class AttentionPictures:
@@ -26,11 +26,10 @@ class AttentionPictures:
     Args:
         model: Has ``attention(inputs)``, see `Transformer`.
         look: Makes its inputs of one example.
-        kinds: Which of its attentions are drawn, each with the names of the sides that look and are looked
-            at: ``{"cross": ("target", "source")}``.
+        kinds: Which of its attentions are drawn, such as ``["cross"]``.
     """
 
-    def __init__(self, model: Any, look: Look, kinds: Mapping[str, tuple[str, str]]) -> None:
+    def __init__(self, model: Any, look: Look, kinds: Sequence[str]) -> None:
         self.model = model
         self.look = look
         self.kinds = kinds
@@ -51,9 +50,9 @@ class AttentionPictures:
     def _draw(self, kind: str, example: Sequence[Any]) -> "Figure":
         from tf_transformer.plots.attention import attention_figure
 
-        inputs, tokens = self.look(*example)
+        inputs, sides = self.look(*example)
         weights = np.asarray(self.model.attention(inputs)[kind][-1])[0]  # [H, T, S] of the last block
-        rows, columns = (list(tokens[side])[:LONGEST] for side in self.kinds[kind])
+        rows, columns = (list(tokens)[:LONGEST] for tokens in sides[kind])
         figure: Figure = attention_figure(
             weights[:, : len(rows), : len(columns)], columns, rows, f"{kind} attention, last block"
         )

@@ -10,11 +10,11 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer.errors import ExportError
+from tf_transformer.export.one_signature import OneByOne, loading, reason
 from tf_transformer.manifest import Manifest, check_whole, newest_version, read_manifest
 from tf_transformer.tasks.batches import at_once
 
 EXAMPLES_AT_ONCE = 64
-_MOST_LETTERS = 300
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,20 @@ class ExportedModel:
         try:
             yield
         except (tf.errors.OpError, KeyError, TypeError, ValueError) as error:
-            raise ExportError(f"{self.folder}: {signature} cannot be run ({_reason(error)})") from None
+            raise ExportError(f"{self.folder}: {signature} cannot be run ({reason(error)})") from None
 
 
-def load_export(path: Path) -> ExportedModel:
+def load_export(path: Path, *, at_need: bool = False) -> ExportedModel:
     """Loads the newest version under an exported folder, or the version that ``path`` is.
 
+    Args:
+        path: The folder.
+        at_need: Load each signature when it is first run, and not all of them now: for who runs one, which
+            is there sooner, but not for who runs many, since each has the variables once more.
+
     Raises:
-        ExportError: When there is none, it is not whole, or TensorFlow cannot load it.
+        ExportError: When there is none, it is not whole, or TensorFlow cannot load it; of a signature that is
+            loaded at need, when it is run.
     """
     folder = newest_version(path)
     manifest = read_manifest(folder)
@@ -113,23 +119,14 @@ def load_export(path: Path) -> ExportedModel:
             f"{folder}: is a model for {manifest.kind}; export the run without --format for this"
         )
     check_whole(folder, manifest)
-    try:
+    with loading(folder):
         for module in manifest.python_modules:
             importlib.import_module(module)
-        model = tf.saved_model.load(str(folder))
-        signatures = model.signatures
-    except Exception as error:  # TensorFlow raises almost anything at files that were cut or altered
-        raise ExportError(f"{folder}: cannot be loaded ({_reason(error)})") from None
+        signatures = OneByOne(folder) if at_need else tf.saved_model.load(str(folder)).signatures
     for name in manifest.signatures:
         if name not in signatures:
             raise ExportError(f"{folder}: has no signature {name}, which its manifest names")
     return ExportedModel(folder, manifest, signatures)
-
-
-def _reason(error: Exception) -> str:
-    """What TensorFlow says, on one line and not by the page."""
-    words = " ".join(str(error).split()) or type(error).__name__
-    return words if len(words) <= _MOST_LETTERS else f"{words[:_MOST_LETTERS]} …"
 
 
 def _plain(value: Any) -> Any:

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import sentencepiece
-import tensorflow as tf
 from passes import compete
 from slices import settings
 
 from tf_transformer.export.loading import ExportedModel
+from tf_transformer.export.one_signature import OneByOne
 from tf_transformer.manifest import Manifest
 from tf_transformer.tasks.batches import share_cores
 
 
 def load(folder: Path) -> ExportedModel:
     """A SavedModel without a manifest."""
-    signatures = tf.saved_model.load(str(folder)).signatures
+    signatures = OneByOne(folder)
     manifest = Manifest(task="translate", signatures=tuple(signatures), verification={})
     return ExportedModel(folder, manifest, signatures)
 

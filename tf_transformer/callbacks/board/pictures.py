@@ -80,6 +80,10 @@ class Pictures:
                 self.report("picture", f"{tag} cannot be drawn: {' '.join(str(error).split())[:200]}")
                 return
             self.file.image(step, tag, png)
+            from tf_transformer.plots.fonts import missing_note  # now that Matplotlib is there
+
+            if note := missing_note():
+                self.report("picture", note)
         # The first one also imports what draws: half of what it seemed to take is enough to go by.
         self._seconds = 0.5 * (self._seconds + time.perf_counter() - begin)
         self._size = 0.5 * (self._size + len(png))
