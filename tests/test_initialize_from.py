@@ -1,4 +1,4 @@
-"""Trainings that begin from a run: its weights and its side, and all else anew; adapters and frozen weights."""
+"""Trainings that begin from a run: its weights and its side, and all else anew; adapters, frozen weights."""
 
 import json
 from pathlib import Path

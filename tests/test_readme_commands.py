@@ -96,7 +96,6 @@ def test_a_command_of_the_readme_is_one(command: str) -> None:
 
 @pytest.mark.parametrize(("verb", "command"), list(examples()))
 def test_an_example_of_the_help_is_a_command(verb: str, command: str) -> None:
-    assert command.startswith(f"{PROGRAM} {verb}")
     refuse(shlex.split(command.split(" | ")[0].split(" > ")[0].split(" < ")[0]))
 
 
