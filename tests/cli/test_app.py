@@ -17,7 +17,7 @@ from tf_transformer.recipe import RECIPES
 
 VERBS = (
     *("train", "evaluate", "predict", "score", "compare", "average", "adapter", "export", "serve"),
-    *("check", "schema", "recipe", "inspect", "prepare", "runs"),
+    *("check", "schema", "recipe", "inspect", "prepare", "runs", "doctor"),
 )
 PLOTS = (
     *("curves", "attention", "confusion", "rollout"),
