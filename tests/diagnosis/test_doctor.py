@@ -22,6 +22,7 @@ GPU = Gpu("A GPU", "9.0", 80 << 30)
 CHOSEN = PrecisionChoice("mixed_bfloat16", "why")
 
 
+@pytest.mark.slow
 def test_precisions_take_the_same_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precisions, "measured_peak", lambda policy: 1e15)
     full, half = try_precisions(TINY, ("float32", "mixed_float16"), 7)
