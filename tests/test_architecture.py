@@ -53,7 +53,10 @@ FLOORS = [
     {"tasks"},
     {"evaluation", "training_step", "export", "serving"},
     {"build", "callbacks"},
-    {"trainer", "beginning", "batch_size", "fitting", "closing", "farewell", "rate_range", "diagnosis"},
+    {
+        *("trainer", "beginning", "batch_size", "fitting", "closing", "farewell", "rate_range"),
+        *("diagnosis", "importing"),
+    },
     {"cli", "__main__"},
 ]
 SOCIABLE = {0, 7, 8}

@@ -47,5 +47,6 @@ def _text_side(task: Translator) -> tuple[Any, ...]:
         side.target_tokenizer.tokens,
         side.normalizer.options,
         side.source_form.options,
+        side.source_end,
         files,
     )

@@ -102,7 +102,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
 
     def encode_part(self, corpus: Corpus, side: Preprocessor, threads: int) -> EncodedCorpus:
         encoded = _encode([corpus], side, threads)
-        return limit(encoded, self._limits, self.recipe.data.on_long, may_be_empty=True)
+        return limit(encoded, self._limits, self.recipe.data.on_long, keep_last=self._ends, may_be_empty=True)
 
     def pieces(self, side: Preprocessor) -> list[str]:
         return [*side.source_tokens, *side.target_tokenizer.tokens]
@@ -114,7 +114,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
         text, data = self.recipe.text, self.recipe.data
         form = SourceForm(data.source_columns, data.tags)
         made = [make_tokenizer(text, lines) for lines in self._lines(examples, form)]
-        return Preprocessor(made[0], made[-1], build_normalizer(text), form)
+        return Preprocessor(made[0], made[-1], build_normalizer(text), form, text.source_end)
 
     def carried_side(self, side: Preprocessor, examples: Examples) -> Preprocessor:
         text, form = self.recipe.text, side.source_form
@@ -123,7 +123,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
         old = [found.tokenizer for found in self.tokenizers(side).values()]
         of_sides = zip(self._lines(examples, form), old, strict=True)
         made = [make_tokenizer(text, lines, before) for lines, before in of_sides]
-        return Preprocessor(made[0], made[-1], side.normalizer, form)
+        return Preprocessor(made[0], made[-1], side.normalizer, form, side.source_end)
 
     def _lines(self, examples: Examples, form: SourceForm) -> list[list[str]]:
         """The text that the pieces of each vocabulary are found in."""
@@ -153,7 +153,9 @@ class TranslationProblem(Problem[TranslateRecipe]):
 
     def encode(self, examples: Examples, side: Preprocessor) -> EncodedCorpus:
         self.check_form(side)
-        return limit(_encode(examples.train, side), self._limits, self.recipe.data.on_long)
+        return limit(
+            _encode(examples.train, side), self._limits, self.recipe.data.on_long, keep_last=self._ends
+        )
 
     def check_form(self, side: Preprocessor) -> None:
         """Refuses data of another form than the model of a run was made for.
@@ -168,6 +170,9 @@ class TranslationProblem(Problem[TranslateRecipe]):
             raise RecipeError(f"data.train: the model knows the tags {known}. Received: {strange[0]}")
         if form.tags and not data.tags:
             raise RecipeError(f"data.train: must have a tag, {', '.join(form.tags)}, as the model does")
+        if self.recipe.text.source_end != side.source_end:
+            ends = str(side.source_end).lower()
+            raise RecipeError(f"text.source_end: the model was made with {ends}, and needs it")
         if data.source_columns != form.columns:
             raise RecipeError(
                 f"data.train: the model reads sources of {counted(form.columns, 'column')}. "
@@ -257,6 +262,11 @@ class TranslationProblem(Problem[TranslateRecipe]):
         data = self.recipe.data
         return {"source": data.max_source_length, "target": data.max_target_length}
 
+    @property
+    def _ends(self) -> tuple[str, ...]:
+        """The columns whose rows end with the end token, also when they are cut."""
+        return ("source",) if self.recipe.text.source_end else ()
+
     def model(self, side: Preprocessor, precision: str) -> Transformer:
         recipe, sizes = self.recipe, self.recipe.model
         keras.utils.set_random_seed(recipe.training.seed)
@@ -279,6 +289,8 @@ class TranslationProblem(Problem[TranslateRecipe]):
             embedding_norm=sizes.embedding_norm,
             max_length=sizes.max_length,
             tie_embeddings=sizes.tie_embeddings,
+            output_bias=sizes.output_bias,
+            epsilon=sizes.norm_epsilon,
             dtype=precision,
             name="transformer",
         )
@@ -327,7 +339,7 @@ class TranslationProblem(Problem[TranslateRecipe]):
 
     def _with_batches(self, found: TextSet, side: Preprocessor) -> EvaluationSet:
         """A set with its batches; a sentence over the limits is cut there, never dropped."""
-        encoded = limit(_encode(found.corpora, side), self._limits, "truncate")
+        encoded = limit(_encode(found.corpora, side), self._limits, "truncate", keep_last=self._ends)
         batches = evaluation_batches(encoded, EVALUATION_POSITIONS, side.assemble)
         return found.evaluation_set(list(batches.dataset))
 

@@ -18,6 +18,7 @@ from tf_transformer.cli import (
     comparison,
     doctor,
     exports,
+    importing,
     listing,
     plots,
     prediction,
@@ -68,6 +69,7 @@ for _verb in (
 ):
     app.command()(_verb)
 app.add_typer(plots.plot, name="plot")
+app.add_typer(importing.import_models, name="import")
 
 
 @app.callback()

@@ -171,6 +171,7 @@ def _write_model(task: Any, folder: Path, weights: WeightKind, longest: int) -> 
     source, target = vocabularies(task.preprocessor)
     positions = max(task.max_source_length, _LEAST_POSITIONS), min(longest + 1, _MOST_POSITIONS)
     spec = specification(task.model, source, target, positions)
+    spec.config.add_source_eos = task.preprocessor.source_end
     spec.validate()
     spec.optimize(quantization=_QUANTIZATIONS[weights])
     spec.save(str(folder))

@@ -19,7 +19,7 @@ from ctranslate2.specs import TransformerSpec, common_spec, transformer_spec
 from keras import ops
 
 from tf_transformer.errors import ExportError
-from tf_transformer.ops.positions import index_positions, sinusoidal_positions
+from tf_transformer.ops.positions import index_positions, sinusoidal_positions, timescale_positions
 from tf_transformer.presets import END_ID, SPECIAL_TOKENS, START_ID, UNKNOWN_ID
 
 Array = np.ndarray[Any, Any]
@@ -28,9 +28,14 @@ _ACTIVATIONS = {
     "relu": common_spec.Activation.RELU,
     "gelu": common_spec.Activation.GELU,
     "gelu_tanh": common_spec.Activation.GELUTanh,
+    "swish": common_spec.Activation.SWISH,
     "swiglu": common_spec.Activation.SWISH,
 }
-_TABLES = {"sinusoidal": sinusoidal_positions, "index": index_positions}
+_TABLES = {
+    "sinusoidal": sinusoidal_positions,
+    "timescale": timescale_positions,
+    "index": index_positions,
+}
 
 
 def check_model(settings: Any) -> None:
@@ -83,6 +88,8 @@ def specification(model: Any, source: list[str], target: list[str], num_position
     ]
     encoder.embeddings[0].weight, decoder.embeddings.weight = tables
     decoder.projection.weight = weights.get("output_embedding/table", tables[1])
+    if model.output_embedding.bias is not None:
+        decoder.projection.bias = model.output_embedding.bias.numpy()
     for spec, side, number in zip((encoder, decoder), ("source", "target"), num_positions, strict=True):
         _set_positions(spec, settings, weights, side, number)
     return _with_vocabularies(TransformerSpec(encoder, decoder), source, target, settings.epsilon)

@@ -31,7 +31,7 @@ class BlockSettings:
         dropout: Rate of the dropout on what each part adds.
         attention_dropout: Rate of the dropout on the attention weights.
         activation_dropout: Rate of the dropout inside the feed-forward network.
-        activation: `"relu"`, `"gelu"`, `"gelu_tanh"` or `"swiglu"`.
+        activation: `"relu"`, `"gelu"`, `"gelu_tanh"`, `"swish"` or `"swiglu"`.
         norm: `"post"` or `"pre"`.
         epsilon: Added to the variance by the norms.
         residual_scale: See `scale` of `Residual`; for deep post-norm.

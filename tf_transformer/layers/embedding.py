@@ -25,6 +25,7 @@ class TokenEmbedding(keras.layers.Layer):
         vocabulary_size: The number V of tokens.
         hidden_dim: The width D of a vector.
         scale: Whether the vectors are multiplied by `sqrt(hidden_dim)`.
+        output_bias: Whether a number of each token's own is added to its logits.
         deviation: The deviation of such vectors at the beginning.
         seed: Seed of the initial table, or None to draw one.
 
@@ -51,6 +52,7 @@ class TokenEmbedding(keras.layers.Layer):
         vocabulary_size: int,
         hidden_dim: int,
         scale: bool = True,
+        output_bias: bool = False,
         deviation: float = 1.0,
         seed: int | None = None,
         **kwargs: Any,
@@ -60,6 +62,7 @@ class TokenEmbedding(keras.layers.Layer):
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.scale = scale
+        self.output_bias = output_bias
         self.deviation = finite_number("deviation", deviation, 0.0)
         self.seed = seed
         self.supports_masking = True
@@ -72,6 +75,10 @@ class TokenEmbedding(keras.layers.Layer):
             # Rows are looked up in float32 and then cast: casting the whole table first would cost more.
             autocast=False,
         )
+        self.bias = None
+        if self.output_bias:
+            shape = (self.vocabulary_size,)
+            self.bias = self.add_weight(name="output_bias", shape=shape, initializer="zeros", autocast=False)
 
     def _initial_table(self, shape: tuple[int, int], dtype: str) -> Tensor:
         stddev = self.deviation * self.hidden_dim**-0.5
@@ -92,7 +99,23 @@ class TokenEmbedding(keras.layers.Layer):
 
     def _logits(self, states: Tensor) -> Tensor:
         table = ops.cast(self.table, self.compute_dtype)
-        return ops.cast(project(states, ops.transpose(table)), "float32")  # [..., V]
+        logits = ops.cast(project(states, ops.transpose(table)), "float32")  # [..., V]
+        return logits if self.bias is None else logits + self.bias
+
+    def product_of_logits(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """The two tensors whose product the logits are, for losses that never hold all logits at once.
+
+        Args:
+            states: Float tensor `[..., D]`.
+
+        Returns:
+            Tensors `[..., E]` and `[V, E]`: `states` and the table; with a bias, both one column wider.
+        """
+        if self.bias is None:
+            return states, self.table
+        ones = ops.ones_like(states[..., :1])
+        table = ops.concatenate([self.table, self.bias[:, None]], axis=-1)
+        return ops.concatenate([states, ones], axis=-1), table
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -100,6 +123,7 @@ class TokenEmbedding(keras.layers.Layer):
             "vocabulary_size": self.vocabulary_size,
             "hidden_dim": self.hidden_dim,
             "scale": self.scale,
+            "output_bias": self.output_bias,
             "deviation": self.deviation,
             "seed": self.seed,
         }

@@ -11,7 +11,7 @@ from tf_transformer.layers.multi_head_attention import side_by_side
 from tf_transformer.ops import Tensor
 from tf_transformer.ops.attention import project
 
-ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "swiglu")
+ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "swish", "swiglu")
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -21,13 +21,14 @@ class FeedForward(keras.layers.Layer):
     `relu`: `max(0, x W1 + b1) W2 + b2`, section 3.3 of "Attention Is All You Need" (Vaswani et al., 2017);
     `gelu`: the same with the exact GELU (Hendrycks and Gimpel, 2016);
     `gelu_tanh`: the same with the approximation of GELU by tanh in that paper, which BERT was trained with;
+    `swish`: the same with `x sigmoid(x)` ("Searching for Activation Functions", Ramachandran et al., 2017);
     `swiglu`: `(silu(x Wg + bg) * (x W1 + b1)) W2 + b2` ("GLU Variants Improve Transformer", Shazeer, 2020).
     Kernels start Xavier-uniform.
 
     Args:
         intermediate_dim: The width in the middle; `swiglu` has two matrices of this width.
         output_dim: Width of the outputs; by default that of the inputs.
-        activation: `"relu"`, `"gelu"`, `"gelu_tanh"` or `"swiglu"`.
+        activation: `"relu"`, `"gelu"`, `"gelu_tanh"`, `"swish"` or `"swiglu"`.
         dropout: Rate of the dropout behind the activation.
         use_bias: Whether the projections have a bias.
         initial_gain: What Xavier's initial kernels are multiplied by.
@@ -108,6 +109,8 @@ class FeedForward(keras.layers.Layer):
             return ops.relu(inner)
         if self.activation in ("gelu", "gelu_tanh"):
             return ops.gelu(inner, approximate=self.activation == "gelu_tanh")
+        if self.activation == "swish":
+            return ops.silu(inner)
         gate, inner = ops.split(inner, 2, axis=-1)
         return ops.silu(gate) * inner
 

@@ -9,9 +9,19 @@ from tf_transformer.layers.arguments import check_choice, check_positive, check_
 from tf_transformer.layers.dropout import Dropout
 from tf_transformer.layers.residual import make_norm
 from tf_transformer.ops import Tensor
-from tf_transformer.ops.positions import POSITION_KINDS, index_positions, sinusoidal_positions
+from tf_transformer.ops.positions import (
+    POSITION_KINDS,
+    index_positions,
+    sinusoidal_positions,
+    timescale_positions,
+)
 
-_ADDED = ("sinusoidal", "learned", "index")
+_FORMULAS = {
+    "sinusoidal": sinusoidal_positions,
+    "timescale": timescale_positions,
+    "index": index_positions,
+}
+_ADDED = (*_FORMULAS, "learned")
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -19,9 +29,9 @@ class PositionalEncoding(keras.layers.Layer):
     """Adds to each vector an encoding of its position, normalises where asked to, then drops out.
 
     Args:
-        kind: `"sinusoidal"` and `"index"` (any length, no weights; see `ops.positions`), `"learned"` (a
-            trained vector for each of `max_length` positions) or `"none"` (adds nothing). For `"relative"`,
-            `"rotary"` and `"alibi"` nothing is added either: they belong to attention.
+        kind: `"sinusoidal"`, `"timescale"` and `"index"` (any length, no weights; see `ops.positions`),
+            `"learned"` (a trained vector for each of `max_length` positions) or `"none"` (adds nothing). For
+            `"relative"`, `"rotary"` and `"alibi"` nothing is added either: they belong to attention.
         max_length: The number of positions that `"learned"` holds; the other kinds have no limit and
             ignore it.
         dropout: Rate of the dropout on the sum.
@@ -100,8 +110,7 @@ class PositionalEncoding(keras.layers.Layer):
 
     def _encode(self, start: int | Tensor, length: int | Tensor) -> Tensor:
         if self.kind != "learned":
-            formula = sinusoidal_positions if self.kind == "sinusoidal" else index_positions
-            return formula(start + ops.arange(length), self._hidden_dim)
+            return _FORMULAS[self.kind](start + ops.arange(length), self._hidden_dim)
         if isinstance(start, int) and isinstance(length, int):
             self._check_length(start + length)
         if isinstance(start, int):

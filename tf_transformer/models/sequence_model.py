@@ -36,8 +36,10 @@ class SequenceModel(keras.Model):
         """What each part has for itself."""
         return {"seed": child_seed(self.settings.seed, name), "dtype": self.dtype_policy, "name": name}
 
-    def _embedding(self, name: str, vocabulary_size: int, width: int) -> TokenEmbedding:
-        return TokenEmbedding(vocabulary_size, width, **self._own(name))
+    def _embedding(
+        self, name: str, vocabulary_size: int, width: int, output_bias: bool = False
+    ) -> TokenEmbedding:
+        return TokenEmbedding(vocabulary_size, width, output_bias=output_bias, **self._own(name))
 
     def _positions(self, name: str) -> PositionalEncoding:
         return PositionalEncoding(**self.settings.position_keywords(), **self._own(name))

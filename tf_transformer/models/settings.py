@@ -108,6 +108,7 @@ class TransformerSettings(ModelSettings):
     decoder_intermediate_dim: int | None = None
     decoder_num_heads: int | None = None
     tie_embeddings: str | None = None
+    output_bias: bool = False
 
     def __post_init__(self) -> None:
         source, target = self.sizes
@@ -118,6 +119,8 @@ class TransformerSettings(ModelSettings):
         super().__post_init__()
         for size in _SIZES:
             self._set_if_given(f"decoder_{size}", 1)
+        if not isinstance(self.output_bias, bool):
+            raise TypeError(f"`output_bias` must be True or False. Received: {self.output_bias!r}")
         widths = self.hidden_dim, self.of_decoder("hidden_dim")
         self._set("tie_embeddings", chosen_ties(self.tie_embeddings, shared, widths))
 

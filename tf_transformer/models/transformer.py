@@ -49,18 +49,19 @@ class Transformer(SequenceModel):
         dropout: Rate of the dropout on embeddings and on what each part of a block adds.
         attention_dropout: Rate of the dropout on the attention weights.
         activation_dropout: Rate of the dropout inside the feed-forward networks.
-        activation: `"relu"`, `"gelu"`, `"gelu_tanh"` or `"swiglu"`.
+        activation: `"relu"`, `"gelu"`, `"gelu_tanh"`, `"swish"` or `"swiglu"`.
         norm: `"post"`, `"pre"`, or `"deep"`: post-norm with the constants of DeepNorm, for many layers.
         norm_kind: `"layer"` or `"rms"` (Zhang and Sennrich, 2019).
         embedding_norm: Whether embeddings are normalised once their positions are added, as in BERT.
-        positions: `"sinusoidal"`, `"learned"` or `"index"`, which are added to embeddings; `"relative"`
-            (Shaw et al., 2018), `"rotary"` (Su et al., 2021) or `"alibi"` (Press et al., 2022), which belong
-            to self-attention; or `"none"`. See `ops.positions`.
+        positions: `"sinusoidal"`, `"timescale"`, `"learned"` or `"index"`, which are added to embeddings;
+            `"relative"` (Shaw et al., 2018), `"rotary"` (Su et al., 2021) or `"alibi"` (Press et al., 2022),
+            which belong to self-attention; or `"none"`. See `ops.positions`.
         max_length: The longest sequence that learned positions can hold; the other kinds have no limit.
         max_distance: The greatest distance that relative positions tell from greater ones.
         tie_embeddings: `"all"`: source, target and output share one table (needs one vocabulary);
             `"output"`: target and output share one; `"none"`: each has its own. By default `"all"` with one
             vocabulary and width, else `"output"`.
+        output_bias: Whether each target token has a number that is added to its logits.
         epsilon: Added to the variance by the norms.
         seed: Seed of all dropouts and initial weights, or None to draw them (`keras.utils.set_random_seed`).
 
@@ -120,6 +121,7 @@ class Transformer(SequenceModel):
         max_length: int | None = None,
         max_distance: int = MAX_DISTANCE,
         tie_embeddings: str | None = None,
+        output_bias: bool = False,
         epsilon: float = 1e-5,
         seed: int | None = None,
         # A fixed name: with Keras' counted ones, the weights of a process' second model get other paths.
@@ -152,6 +154,7 @@ class Transformer(SequenceModel):
             max_length=max_length,
             max_distance=max_distance,
             tie_embeddings=tie_embeddings,
+            output_bias=output_bias,
             epsilon=epsilon,
             seed=seed,
         )
@@ -169,20 +172,21 @@ class Transformer(SequenceModel):
 
     def _make_embeddings(self, source_embedding: keras.layers.Layer | None) -> None:
         width, sizes, tied = self.settings.hidden_dim, self.settings.sizes, self.settings.tie_embeddings
+        bias = self.settings.output_bias
         if tied == "all":
-            self.source_embedding = self._embedding("embedding", sizes[0], width)
+            self.source_embedding = self._embedding("embedding", sizes[0], width, bias)
             self.target_embedding = self.output_embedding = self.source_embedding
         else:
             if source_embedding is None:
                 source_embedding = self._embedding("source_embedding", sizes[0], width)
             self.source_embedding = source_embedding
-            self.target_embedding = self._embedding("target_embedding", sizes[1], self._decoder_dim)
+            target = sizes[1], self._decoder_dim
+            self.target_embedding = self._embedding("target_embedding", *target, bias and tied == "output")
             self.output_embedding = self.target_embedding
             if tied == "none":
-                self.output_embedding = self._embedding("output_embedding", sizes[1], self._decoder_dim)
-        self.source_positions: Any = None
-        if not self.settings.reads_vectors:
-            self.source_positions = self._positions("source_positions")
+                self.output_embedding = self._embedding("output_embedding", *target, bias)
+        has_positions = not self.settings.reads_vectors
+        self.source_positions: Any = self._positions("source_positions") if has_positions else None
         self.target_positions = self._positions("target_positions")
 
     def _make_stacks(self) -> None:
@@ -289,7 +293,7 @@ class Transformer(SequenceModel):
     def _scored_states(self, inputs: dict[str, Tensor], training: bool | None) -> tuple[Tensor, Tensor]:
         source, target_ids = two_sides(inputs, self.source_inputs)
         states, _ = self._decode(target_ids, self._encode(source, training)[0], training)
-        return states, self.output_embedding.table
+        return self.output_embedding.product_of_logits(states)
 
     def _decode(
         self, target_ids: Tensor, memory: dict[str, Tensor], training: bool | None

@@ -11,8 +11,8 @@ from keras import ops
 
 from tf_transformer.ops import Tensor
 
-POSITION_KINDS = ("sinusoidal", "learned", "index", "relative", "rotary", "alibi", "none")
-"""The first three are added to embeddings, the next three belong to self-attention."""
+POSITION_KINDS = ("sinusoidal", "timescale", "learned", "index", "relative", "rotary", "alibi", "none")
+"""The first four are added to embeddings, the next three belong to self-attention."""
 INDEX_SCALE = 100.0
 """Position 100 weighs as much as a token's embedding."""
 _MAX_WAVELENGTH = 10_000.0
@@ -35,6 +35,31 @@ def sinusoidal_positions(positions: Tensor, hidden_dim: int) -> Tensor:
     angles = _angles(positions, hidden_dim)
     pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)  # [T, ceil(D/2), 2]
     return ops.reshape(pairs, (-1, 2 * angles.shape[-1]))[:, :hidden_dim]
+
+
+def timescale_positions(positions: Tensor, hidden_dim: int) -> Tensor:
+    """Encodes positions by sines and cosines as tensor2tensor and OpenNMT-tf have them.
+
+    `PE(p, i) = sin((p + 1) / 10000^(i/(n-1)))` and `PE(p, n + i)` its cosine, i = 0 … n - 1 and n = D/2: all
+    sines stand before all cosines, the slowest wave is the longest there is, and OpenNMT-tf counts from 1.
+
+    Args:
+        positions: Integer or float tensor `[T]`, the positions, counted from 0.
+        hidden_dim: The width D of the encoding; even, and at least 4.
+
+    Returns:
+        Float32 tensor `[T, D]` whatever the precision policy.
+
+    Raises:
+        ValueError: If the width is odd, or below 4.
+    """
+    if hidden_dim % 2 or hidden_dim < 4:
+        raise ValueError(
+            f"Positions of the kind 'timescale' need an even width of at least 4. Received: {hidden_dim}"
+        )
+    number = hidden_dim // 2
+    angles = _angles_of(ops.cast(positions, "float32") + 1.0, np.arange(number) / (number - 1))
+    return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
 
 
 def sinusoidal_grid_positions(height: int, width: int, hidden_dim: int) -> Tensor:
@@ -153,19 +178,23 @@ def alibi_slopes(num_heads: int) -> np.ndarray[Any, Any]:
 
 def _angles(positions: Tensor, width: int) -> Tensor:
     """`p / 10000^(2i/width)` within one turn, float32 `[T, ceil(width / 2)]`."""
-    coarse, fine = _frequencies(width)
+    return _angles_of(positions, np.arange(0, width, 2) / width)
+
+
+def _angles_of(positions: Tensor, exponents: np.ndarray[Any, Any]) -> Tensor:
+    """`p / 10000^exponent` within one turn, float32 `[T, n]`."""
+    coarse, fine = _frequencies(exponents)
     positions = ops.cast(positions, "float32")[:, None]  # [T, 1]
     turns = positions * coarse  # exact, see _frequencies
     return (turns - ops.floor(turns) + positions * fine) * (2.0 * math.pi)
 
 
-def _frequencies(width: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """The frequencies in turns per position `[ceil(width / 2)]`, as a coarse part and what it lacks.
+def _frequencies(exponents: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The frequencies in turns per position `[n]`, as a coarse part and what it lacks.
 
     A float32 angle of many radians has lost the digits that its sine depends on. The coarse part has so few
     binary digits that its product with a position is exact, and whole turns are dropped without any rounding.
     """
-    exponents = np.arange(0, width, 2) / width
     turns = _MAX_WAVELENGTH**-exponents / (2.0 * math.pi)  # float64
     coarse = np.floor(turns * _COARSE_STEPS) / _COARSE_STEPS
     return coarse.astype("float32"), (turns - coarse).astype("float32")

@@ -9,7 +9,13 @@ from tf_transformer.recipe.about_section import About
 from tf_transformer.recipe.data_section import Data, data_faults
 from tf_transformer.recipe.fault import Fault
 from tf_transformer.recipe.fields import Flag, Section, Whole, key
-from tf_transformer.recipe.model_section import Model, SequenceModel, model_faults, position_faults
+from tf_transformer.recipe.model_section import (
+    Model,
+    SequenceModel,
+    model_faults,
+    position_faults,
+    width_faults,
+)
 from tf_transformer.recipe.schedules import Cosine, Falling
 from tf_transformer.recipe.training_section import Training, replaced_weights, training_faults
 
@@ -51,6 +57,7 @@ class Recipe(Section):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         (("model",), model_faults),
+        (("model",), width_faults),
         (("training",), training_faults),
         (("data",), data_faults),
         (("data", "model"), position_faults),

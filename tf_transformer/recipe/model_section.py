@@ -48,7 +48,7 @@ class Model(Section):
     share_layers: Flag = key(
         False, "One layer stands at every depth: its weights are used num_layers times.", midway="refused"
     )
-    activation: Literal["relu", "gelu", "gelu_tanh", "swiglu"] = key(
+    activation: Literal["relu", "gelu", "gelu_tanh", "swish", "swiglu"] = key(
         "relu", "Inside the feed-forward layers; gelu_tanh is BERT's.", midway="refused"
     )
     norm: Literal["pre", "post", "deep"] = key(
@@ -78,9 +78,11 @@ class SequenceModel(Model):
         midway="refused",
         after="norm_kind",
     )
-    positions: Literal["sinusoidal", "learned", "index", "relative", "rotary", "alibi", "none"] = key(
+    positions: Literal[
+        "sinusoidal", "timescale", "learned", "index", "relative", "rotary", "alibi", "none"
+    ] = key(
         "sinusoidal",
-        "How the model knows the place of a piece: added to it (first three), or by attention (next three).",
+        "How the model knows the place of a piece: added to it (first four), or by attention (next three).",
         midway="refused",
         after="embedding_norm",
     )
@@ -121,6 +123,16 @@ def model_faults(model: Model) -> Iterator[Fault]:
     if isinstance(model, SequenceModel) and model.max_length is not None and model.positions != "learned":
         rule = f"is for learned positions, and model.positions is {model.positions}"
         yield Fault(("model", "max_length"), rule, model.max_length, others=(at("model.positions"),))
+
+
+def width_faults(model: Model) -> Iterator[Fault]:
+    """A width that the kind of positions has no formula for."""
+    if isinstance(model, SequenceModel) and model.positions == "timescale":
+        for name in ("hidden_dim", "decoder_hidden_dim"):
+            width = getattr(model, name, None)
+            if width is not None and (width % 2 or width < 4):
+                rule = "must be even and at least 4 where model.positions is timescale"
+                yield Fault(("model", name), rule, width, others=(at("model.positions"),))
 
 
 def position_faults(data: Data, model: Model) -> Iterator[Fault]:

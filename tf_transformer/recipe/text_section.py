@@ -132,6 +132,9 @@ def update_faults(text: Text, training: Training) -> Iterator[Fault]:
 
 def sampling_faults(text: Text, training: Training) -> Iterator[Fault]:
     """Sampling of pieces, in a task that has ``training.subword_sampling``."""
+    if getattr(training, "subword_sampling", None) is not None and not getattr(text, "source_end", True):
+        rule = "is for sources with an end token, and text.source_end is false"
+        yield Fault(("training", "subword_sampling"), rule, others=(at("text.source_end"),))
     if getattr(training, "subword_sampling", None) is not None and text.tokenizer != "sentencepiece":
         rule = f"is for sentencepiece, and text.tokenizer is {text.tokenizer}"
         yield Fault(("training", "subword_sampling"), rule)

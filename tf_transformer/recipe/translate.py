@@ -86,6 +86,9 @@ class TranslateText(Text):
     shared: Flag = key(
         True, "One vocabulary for source and target.", midway="refused", after="vocabulary_size"
     )
+    source_end: Flag = key(
+        True, "Whether the encoder reads an end token behind each source.", midway="refused", after="unknown"
+    )
 
 
 class TranslateModel(TextModel):
@@ -113,6 +116,19 @@ class TranslateModel(TextModel):
         None,
         "Shared weights: source = target = output, target = output, or none; by default as many as can be.",
         midway="refused",
+    )
+
+    norm_epsilon: Annotated[float, Field(gt=0, le=1)] = key(
+        1e-5,
+        "Added to the variance by each norm, so that none divides by zero.",
+        midway="refused",
+        after="norm_kind",
+    )
+    output_bias: Flag = key(
+        False,
+        "A number for each target piece is added to its logits.",
+        midway="refused",
+        after="tie_embeddings",
     )
 
     @property

@@ -124,7 +124,9 @@ class CTranslate2Translator:
     def _sources(self, texts: Sequence[str]) -> list[list[str]]:
         """The pieces of each source but the end token, which the model adds."""
         ids = self.preprocessor.encode_source(strings(self.source_form.lines(texts))).to_list()
-        return [[self._source[one] for one in row[:-1][: self.max_source_length - 1]] for row in ids]
+        if self.preprocessor.source_end:
+            ids = [row[:-1][: self.max_source_length - 1] for row in ids]
+        return [[self._source[one] for one in row[: self.max_source_length]] for row in ids]
 
     def _pieces(self, targets: Sequence[str]) -> list[list[str]]:
         ids = self.preprocessor.encode_target(strings(targets)).to_list()

@@ -115,16 +115,20 @@ class TranslationGraph(TaskModule):
     def source_ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Source ids of texts ``[B]``, with their tags, inside any graph: cut to ``max_source_length``.
 
-        The last place of a row that was cut holds the end token.
+        The last place of a row that was cut holds the end token, if sources have one.
         """
         cut = self.preprocessor.encode_source(texts)[:, : self.max_source_length]
+        if not self.preprocessor.source_end:
+            return cut
         places = tf.ragged.range(cut.row_lengths()).flat_values
         last = tf.equal(places, self.max_source_length - 1)
         return cut.with_flat_values(tf.where(last, END_ID, cut.flat_values))
 
     def cut_ids(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """Ids ``[B, S]`` of sources, zero-padded, each with its end token: cut to ``max_source_length``."""
+        """Ids ``[B, S]`` of sources, zero-padded, each with its end if it has one: cut as texts are."""
         cut = source_ids[:, : self.max_source_length]
+        if not self.preprocessor.source_end:
+            return cut
         is_last = tf.range(tf.shape(cut)[1]) == self.max_source_length - 1
         return tf.where(is_last & (cut != PAD_ID), END_ID, cut)
 

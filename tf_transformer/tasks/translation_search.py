@@ -209,6 +209,8 @@ def _or_given(given: tf.Tensor | None, otherwise: tf.Tensor) -> tf.Tensor:
 def num_pieces(preprocessor: Preprocessor, source_ids: tf.Tensor) -> tf.Tensor:
     """How many pieces of text each source has, int32 ``[B]``; no special token and no end is one."""
     is_piece = (source_ids != PAD_ID) & (source_ids < preprocessor.source_tokenizer.vocabulary_size)
+    if not preprocessor.source_end:
+        return tf.math.count_nonzero(is_piece & (source_ids != END_ID), axis=1, dtype=tf.int32)
     return tf.math.count_nonzero(is_piece, axis=1, dtype=tf.int32) - 1
 
 

@@ -29,6 +29,8 @@ class Preprocessor(tf.Module):
         target_tokenizer: The tokenizer of the target side; `None`: the source's, one vocabulary for both.
         normalizer: What is done to text first; `None`: `Normalizer()`.
         source_form: The columns and tags of sources, which are lines then; `None`: each is one text.
+        source_end: Whether sources end with the end token. Without it, an empty source is that token alone:
+            no row is without any.
 
     Raises:
         TypeError: A part is none of its kind.
@@ -49,6 +51,7 @@ class Preprocessor(tf.Module):
         target_tokenizer: Tokenizer | None = None,
         normalizer: Normalizer | None = None,
         source_form: SourceForm | None = None,
+        source_end: bool = True,
     ) -> None:
         super().__init__()
         self.source_tokenizer = checked_part("source_tokenizer", source_tokenizer, Tokenizer)
@@ -57,6 +60,7 @@ class Preprocessor(tf.Module):
         )
         self.normalizer = checked_part("normalizer", normalizer or Normalizer(), Normalizer)
         self.source_form = checked_part("source_form", source_form or SourceForm(), SourceForm)
+        self.source_end = checked_part("source_end", source_end, bool)
 
     @classmethod
     def train(
@@ -166,15 +170,18 @@ class Preprocessor(tf.Module):
             strings: string `[B]`, raw; or lines, see `SourceForm`, whose columns are raw.
 
         Returns:
-            Ragged int32 `[B, None]`: the pieces and the end; the end alone for an empty string.
+            Ragged int32 `[B, None]`: the pieces and, with `source_end`, the end; the end alone for an empty
+            string.
 
         Raises:
             tf.errors.InvalidArgumentError: A line has an unknown tag, or other columns than it must.
         """
         if self.source_form.is_plain:
-            return ended(self.source_tokenizer.tokenize(self.normalizer(strings)))
-        lines = tf.convert_to_tensor(strings, tf.string)
-        return ended(ids_of_parts(self.source_tokenizer, *self.source_form.split(lines, self.normalizer)))
+            ids = self.source_tokenizer.tokenize(self.normalizer(strings))
+        else:
+            lines = tf.convert_to_tensor(strings, tf.string)
+            ids = ids_of_parts(self.source_tokenizer, *self.source_form.split(lines, self.normalizer))
+        return ended(ids, only_empty=not self.source_end)
 
     def source_sampler(self, texts: Sequence[str], alpha: float) -> EnclosedSampler:
         """What draws other segmentations of normalised sources, with ids as `encode_source` has them.
@@ -190,6 +197,8 @@ class Preprocessor(tf.Module):
             text, token = single_parts(texts)
         else:
             text, token = self.source_form.split(tf.constant(list(texts), tf.string), self.normalizer)
+        if not self.source_end:
+            raise TextError("sources without an end token cannot be sampled from: text.source_end is false")
         return EnclosedSampler(self.source_tokenizer, text, token, alpha, has_start=False)
 
     def encode_target(self, strings: Any) -> tf.RaggedTensor:
@@ -269,6 +278,8 @@ class Preprocessor(tf.Module):
         manifest: dict[str, Any] = {"normalizer": self.normalizer.options, "tokenizers": list(sides)}
         if not self.source_form.is_plain:  # else left out, so that older versions read what they understand
             manifest["source_form"] = self.source_form.options
+        if not self.source_end:
+            manifest["source_end"] = False
         files = {MANIFEST: storage.manifest_bytes(manifest, {})}
         for side, tokenizer in sides.items():
             files |= {f"{side}/{name}": content for name, content in tokenizer.to_files().items()}
@@ -290,7 +301,8 @@ class Preprocessor(tf.Module):
         normalizer = saved_normalizer(manifest, path)
         form = _saved_form(manifest, path)
         tokenizers = [load_tokenizer(path.parent / side) for side in sides]
-        return cls(tokenizers[0], tokenizers[-1], normalizer, form)
+        has_end = storage.field({"source_end": True, **manifest}, path, "source_end", bool)
+        return cls(tokenizers[0], tokenizers[-1], normalizer, form, has_end)
 
 
 def _saved_form(manifest: Mapping[str, Any], path: Path) -> SourceForm:

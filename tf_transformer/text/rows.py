@@ -24,8 +24,12 @@ def checked_part(name: str, part: _Part, kind: type) -> _Part:
     return part
 
 
-def ended(ids: tf.RaggedTensor) -> tf.RaggedTensor:
-    """Rows with the end after their pieces."""
+def ended(ids: tf.RaggedTensor, only_empty: bool = False) -> tf.RaggedTensor:
+    """Rows with the end after their pieces; with `only_empty`, only those that have no pieces."""
+    if only_empty:
+        lengths = tf.cast(ids.row_lengths() == 0, tf.int64)
+        ends = tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(lengths)], END_ID), lengths)
+        return tf.concat([ids, ends], axis=1)
     return tf.concat([ids, tf.fill([ids.nrows(), 1], END_ID)], axis=1)  # [B, None + 1]
 
 
