@@ -49,6 +49,12 @@ MODELS: dict[str, dict[str, Any]] = {
         "share_layers": True,
     },
     "index, a norm of embeddings": {**SHARED, "positions": "index", "embedding_norm": True},
+    "timescale, swish, a bias of logits": {
+        **SHARED,
+        "positions": "timescale",
+        "activation": "swish",
+        "output_bias": True,
+    },
     "no positions, tied output": {**SHARED, "positions": "none", "tie_embeddings": "output"},
 }
 

@@ -12,11 +12,12 @@ INPUTS = RNG.normal(size=(2, 5, 7))
 
 ACTIVATIONS = {
     "relu": lambda x: np.maximum(x, 0),
+    "swish": lambda x: x / (1 + np.exp(-x)),
     "gelu": lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
 }
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "swiglu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "swish", "swiglu"])
 def test_formula(activation: str) -> None:
     layer = FeedForward(11, output_dim=3, activation=activation)
     layer.build((None, None, 7))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tf_transformer.models import Transformer
 
@@ -18,6 +19,12 @@ def sinusoids(length: int, width: int) -> np.ndarray:
     columns = np.arange(width)
     angles = np.arange(length)[:, None] / 10_000.0 ** (2 * (columns // 2) / width)
     return np.where(columns % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+def timescales(length: int, width: int) -> np.ndarray:
+    """Sines of positions counted from 1, then cosines; the exponents go from 0 to 1, both there."""
+    angles = np.arange(1, length + 1)[:, None] / 10_000.0 ** np.linspace(0, 1, width // 2)
+    return np.concatenate([np.sin(angles), np.cos(angles)], -1)
 
 
 def turned(vector: np.ndarray, position: int) -> np.ndarray:
@@ -106,6 +113,8 @@ class Reference:
                 inner = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
             case "gelu_tanh":
                 inner = inner * (1 + np.tanh(math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3))) / 2
+            case "swish":
+                inner = inner / (1 + np.exp(-inner))
             case "swiglu":
                 gate = self.dense(x, f"{name}/network/gate")
                 inner = inner * gate / (1 + np.exp(-gate))
@@ -122,6 +131,8 @@ class Reference:
         states, kind = self[table][ids] * np.sqrt(width), self.get("positions", "sinusoidal")
         if kind == "sinusoidal":
             states = states + sinusoids(len(ids), width)
+        if kind == "timescale":
+            states = states + timescales(len(ids), width)
         if kind == "index":
             states = states + np.arange(len(ids))[:, None] / 100 * np.where(np.arange(width) % 2, -1, 1)
         if kind == "learned":
@@ -154,7 +165,9 @@ class Reference:
         states = self.embedded(target, "target", tables[1])
         causal = np.tril(np.ones((len(target), len(target)), bool))
         states = self.stack(states, "decoder", causal, (memory, np.tile(real, (len(target), 1))))
-        return states @ self.weights[tables[1]].T
+        layer = "output_embedding" if self.get("tie_embeddings") == "none" else tables[1].split("/")[0]
+        logits = states @ self.weights[f"{layer}/table"].T
+        return logits + self.weights[f"{layer}/output_bias"] if self.get("output_bias") else logits
 
 
 @pytest.mark.parametrize(
@@ -165,6 +178,9 @@ class Reference:
         {"positions": "index", "activation": "gelu"},
         {"positions": "learned", "max_length": 13, "embedding_norm": True, "activation": "gelu_tanh"},
         {"positions": "relative", "max_distance": 2},
+        {"positions": "timescale", "activation": "swish", "output_bias": True},
+        {"positions": "none", "output_bias": True, "tie_embeddings": "output"},
+        {"positions": "none", "output_bias": True, "tie_embeddings": "none"},
         {"positions": "rotary"},
         {"positions": "alibi"},
         {"positions": "alibi", "num_heads": 4, "decoder_num_heads": 3, "activation": "swiglu"},
@@ -207,3 +223,20 @@ def test_forward_pass(settings: dict[str, Any]) -> None:
     for row in range(2):
         expected = Reference(weights, settings).logits(source[row], target[row])
         np.testing.assert_allclose(given[row], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_loss_sees_the_bias_of_the_logits_and_trains_it() -> None:
+    model = Transformer(13, **SIZES, output_bias=True, dropout=0.0, seed=3)
+    model.output_embedding.bias.assign(np.linspace(-2, 2, 13))
+    inputs = {"source_ids": np.array([[5, 7, 3]]), "target_ids": np.array([[2, 9, 4]])}
+    labels = np.array([[9, 4, 3]])
+    logits = np.asarray(model(inputs)).astype("float64")[0]
+    shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    expected = -np.log(shares[np.arange(3), labels[0]]).sum()
+    for chunk in (None, 2):
+        with tf.GradientTape() as tape:
+            loss = model.training_loss(inputs, labels, chunk=chunk)
+        np.testing.assert_allclose(loss, expected, rtol=1e-5)
+        # of each position: the shares, less 1 at the label
+        gradient = tape.gradient(loss, model.output_embedding.bias.value)
+        np.testing.assert_allclose(gradient, (shares - np.eye(13)[labels[0]]).sum(0), atol=1e-5)

@@ -13,6 +13,7 @@ from tf_transformer.ops.positions import (
     rotate,
     sinusoidal_grid_positions,
     sinusoidal_positions,
+    timescale_positions,
 )
 
 RNG = np.random.default_rng(3)
@@ -30,6 +31,14 @@ def encode(positions: np.ndarray, hidden_dim: int) -> np.ndarray:
 
 def test_the_first_row_alternates_between_0_and_1() -> None:
     assert encode(np.array([0]), 4).tolist() == [[0.0, 1.0, 0.0, 1.0]]
+
+
+def test_timescales_by_hand() -> None:
+    # D = 4: the exponents are 0 and 1, and position 1 counts as 2.
+    expected = [np.sin(2), np.sin(2e-4), np.cos(2), np.cos(2e-4)]
+    np.testing.assert_allclose(timescale_positions(np.array([1]), 4)[0], expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"'timescale' need an even width of at least 4. Received: 2"):
+        timescale_positions(np.array([1]), 2)
 
 
 def test_a_sine_and_the_cosine_beside_it_share_a_wavelength() -> None:

@@ -31,6 +31,17 @@ def test_empty_is_the_end_and_unknown_is_not_padding(preprocessor: Preprocessor)
     assert preprocessor.encode_target(["", "x"]).to_list() == [[], [1]]
 
 
+def test_sources_without_an_end(preprocessor: Preprocessor, tmp_path: Path) -> None:
+    tokenizer = preprocessor.source_tokenizer
+    preprocessor = Preprocessor(tokenizer, source_end=False)
+    preprocessor.save(tmp_path / "side")
+    for one in (preprocessor, Preprocessor.load(tmp_path / "side")):
+        assert one.encode_source(["abc", "", "x"]).to_list() == [[4, 5, 6], [3], [1]]
+        assert one(["a"], ["b"])[1].numpy().tolist() == [[5, 3]]  # targets have theirs
+    with pytest.raises(TextError, match=r"cannot be sampled from: text.source_end is false"):
+        preprocessor.source_sampler(["a"], 0.1)
+
+
 @pytest.mark.parametrize("as_tensor", [False, True])
 def test_padding_to_lengths(preprocessor: Preprocessor, as_tensor: bool) -> None:
     ids = preprocessor.encode_source(["ab"]), preprocessor.encode_target(["cd"])
