@@ -89,10 +89,15 @@ def write_marian(folder: Path, **changes: Any) -> dict[str, Array]:
     from safetensors.numpy import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    models = {"source": sentencepiece_model(TEXTS, 19), "target": sentencepiece_model(TEXTS[::-1][:4], 17)}
+    models = {
+        "source": sentencepiece_model(TEXTS, 19),
+        "target": sentencepiece_model(["dead bee", "a bead", "bade"], 13),
+    }
     for side, model in models.items():
         (folder / f"{side}.spm").write_bytes(model)
-    pieces = sorted({*pieces_of(models["source"])[:-1], *pieces_of(models["target"])}, reverse=True)
+    source, target = (pieces_of(model) for model in models.values())
+    lacking = next(piece for piece in source[::-1] if piece not in target)
+    pieces = sorted({*source, *target} - {lacking}, reverse=True)
     tokens = ["</s>", "<unk>", *pieces, "<pad>"]
     (folder / "vocab.json").write_text(json.dumps({token: row for row, token in enumerate(tokens)}))
     pad = len(tokens) - 1

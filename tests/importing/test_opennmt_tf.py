@@ -62,7 +62,9 @@ def test_relative_positions_are_taken_and_two_kinds_refused(tmp_path: Path) -> N
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     foreign_models.write_opennmt(tmp_path)
     checkpoint = tmp_path / "ckpt-7"
-    with pytest.raises(DataError, match=r"says no number of heads, so --heads must. Received: width 12"):
+    with pytest.raises(
+        DataError, match=r"does not say its number of heads, say it by --heads. Received: width 12"
+    ):
         read_opennmt_tf(checkpoint, settings_of(tmp_path, None))
     with pytest.raises(DataError, match=r"--heads must divide the width, 12. Received: 5"):
         read_opennmt_tf(checkpoint, settings_of(tmp_path, 5))
@@ -90,7 +92,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         ("target_vocabulary: other.txt", r"data.target_vocabulary must name a file that is there"),
         (
             "source_tokenization: {params: {sp_model_path: sp.model, mode: aggressive}}",
-            r"data.source_tokenization must have the mode none alone. Received: {'mode': 'aggressive'}",
+            r"data.source_tokenization must have the mode none and no other params. Received: {'mode': 'aggressive'}",
         ),
     ],
 )

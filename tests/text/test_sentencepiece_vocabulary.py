@@ -14,18 +14,20 @@ TEXTS = foreign_models.TEXTS
 def test_text_is_split_as_before_and_numbered_anew() -> None:
     model = foreign_models.sentencepiece_model(TEXTS, 19)
     own = foreign_models.pieces_of(model)
-    pieces = ["▁strange", *own[::-1], "other"]
+    pieces = ["▁strange", *own[::-1], "z", "other"]
     found = numbered(model, "sp.model", pieces)
-    assert found.foreign == 2
+    assert found.foreign == 3
     tokenizer = SentencePieceTokenizer(found.content)
     assert tokenizer.tokens == ["<pad>", "<unk>", "<s>", "</s>", *pieces]
     before = sentencepiece.SentencePieceProcessor(model_proto=model)
-    for text in (*TEXTS, "strange other"):
+    for text in (*TEXTS, "a z bed"):
         split = before.encode(text, out_type=str)
         ids = tokenizer.tokenize([text]).to_list()[0]
         assert [
             tokenizer.tokens[one] if one != 1 else piece for one, piece in zip(ids, split, strict=True)
         ] == split
+    # What the model does not know is looked up as it is.
+    assert tokenizer.tokenize(["az"]).to_list()[0][-1] == tokenizer.tokens.index("z")
     # Text never becomes a strange piece, and a strange piece becomes text.
     assert tokenizer.detokenize([[4, len(pieces) + 3]]).numpy().tolist() == [b"strangeother"]
 

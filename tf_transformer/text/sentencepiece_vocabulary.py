@@ -2,6 +2,8 @@
 
 Such a tool splits text by a SentencePiece model and looks the pieces up in a list of its own: the list has
 another order, may lack pieces of the model, and may hold pieces that only the model of the other side has.
+A character that the model does not know comes out of it as it is, and is looked up, too. (Of several such
+characters in a row each is looked up here; those tools look all of them up as one.)
 """
 
 from collections.abc import Sequence
@@ -13,6 +15,9 @@ from tf_transformer.presets import SPECIAL_TOKENS
 from tf_transformer.text.sentencepiece_import import with_our_ids
 from tf_transformer.text.sentencepiece_model import parse_model
 
+_UNKNOWN_PENALTY = 10.0
+"""How far SentencePiece scores an unknown character below the worst of a model's pieces."""
+
 
 @dataclass(frozen=True)
 class NumberedModel:
@@ -21,7 +26,7 @@ class NumberedModel:
     Args:
         content: Of the model file: our special tokens, the pieces of the vocabulary in their order, and
             behind them those pieces that the vocabulary lacks.
-        foreign: How many pieces of the vocabulary the model had not: text never becomes one of them.
+        foreign: How many pieces of the vocabulary the model had not.
     """
 
     content: bytes
@@ -50,8 +55,8 @@ def numbered(content: bytes, name: str, pieces: Sequence[str]) -> NumberedModel:
     Args:
         content: Of the model file.
         name: What to call it in an error.
-        pieces: All pieces but the special tokens, which get our ids: the first of them becomes id 4. Those
-            that the model lacks are there, and never come out of text.
+        pieces: All pieces but the special tokens, which get our ids: the first of them becomes id 4. Of those
+            that the model lacks, text becomes single characters, and never others.
 
     Raises:
         TextError: If it is no SentencePiece model, a piece is there twice, or the model would split text
@@ -68,7 +73,14 @@ def numbered(content: bytes, name: str, pieces: Sequence[str]) -> NumberedModel:
             f"{name}: a byte-pair model can take no pieces of another one in, and the vocabulary has "
             f"{len(strange):,} more, such as {strange[0]!r}"
         )
-    found = [own.get(piece) or kinds(piece=piece, score=0.0, type=kinds.UNUSED) for piece in pieces]
+    lowest = min((piece.score for piece in model.pieces if piece.type == kinds.NORMAL), default=0.0)
+
+    def foreign(piece: str) -> Any:
+        if len(piece) > 1:
+            return kinds(piece=piece, score=0.0, type=kinds.UNUSED)
+        return kinds(piece=piece, score=lowest - _UNKNOWN_PENALTY, type=kinds.NORMAL)
+
+    found = [own.get(piece) or foreign(piece) for piece in pieces]
     del model.pieces[:]
     model.pieces.extend([*special, *found])
     model.trainer_spec.vocab_size = len(model.pieces)
