@@ -13,6 +13,7 @@ from tf_transformer.build import load_run
 from tf_transformer.build.weights import set_weights
 from tf_transformer.checkpoints import CheckpointStore
 from tf_transformer.errors import RunError, TextError
+from tf_transformer.run_folder import RUN_FORMAT
 from tf_transformer.text import Preprocessor, load_tokenizer, train_tokenizer
 
 
@@ -91,7 +92,7 @@ def test_a_run_with_the_tokenizer_of_another_one_is_refused(copy: Path, reversal
 def test_a_run_of_a_newer_format_is_refused(copy: Path) -> None:
     versions = json.loads((copy / "versions.json").read_text())
     (copy / "versions.json").write_text(json.dumps({**versions, "run_format": 99}))
-    with pytest.raises(RunError, match="is a run of format 99, and this version reads up to 1"):
+    with pytest.raises(RunError, match=f"is a run of format 99, and this version reads up to {RUN_FORMAT};"):
         load_run(copy)
 
 
