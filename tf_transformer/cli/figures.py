@@ -9,10 +9,13 @@ def figure_title(name: str) -> str:
     return _TITLES.get(name, name.replace("_per_", " a ").replace("_", " "))
 
 
+def figure_number(name: str, value: float) -> str:
+    """The value of a figure, in its unit and with as many digits as say something."""
+    if name.endswith(_SHARES):
+        return f"{value:.2%}"
+    return f"{value:.3f}" if name.endswith("loss") or "_per_" in name else f"{value:.2f}"
+
+
 def figure_text(name: str, value: float) -> str:
     """A figure with its value."""
-    if name.endswith(_SHARES):
-        shown = f"{value:.2%}"
-    else:
-        shown = f"{value:.3f}" if name.endswith("loss") or "_per_" in name else f"{value:.2f}"
-    return f"{figure_title(name)} {shown}"
+    return f"{figure_title(name)} {figure_number(name, value)}"

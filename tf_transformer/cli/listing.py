@@ -1,8 +1,9 @@
 """The verb that lists runs: ``runs``."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +11,16 @@ import typer
 
 from tf_transformer.cli.figures import figure_text
 from tf_transformer.cli.options import AsJson, Debug, Quiet
+from tf_transformer.cli.seeds import spread_text
 from tf_transformer.cli.streams import teller
-from tf_transformer.errors import RunError, clock, printable
+from tf_transformer.cli.tables import aligned
+from tf_transformer.errors import RunError, clock, counted, printable
 
 if TYPE_CHECKING:
     from tf_transformer.run_folder import Overview
 
 _HEAD = ("run", "task", "recipe", "seed", "state", "updates", "best on dev", "test", "time")
+_NUMBERS = (3, 5, 8)
 
 
 def runs(
@@ -29,7 +33,8 @@ def runs(
 
     The measure of dev is what the best checkpoint is chosen by; test is scored when a training is complete.
     Runs of one recipe and seed have the same recipe, the beginning of its SHA-256. What is no run, or cannot
-    be read, is named on stderr.
+    be read, is named on stderr. Below the runs of train --seeds stands the mean of those that are finished,
+    with their deviation.
 
     \b
     Example: tf-transformer runs runs
@@ -51,8 +56,31 @@ def runs(
     if not found:
         say(f"{folder}: holds no run that can be read")
         return
-    for line in aligned([_HEAD, *(_cells(each) for each in found)]):
+    for line in aligned([_HEAD, *_rows(found)], _NUMBERS):
         print(printable(line))
+
+
+def _rows(found: Sequence["Overview"]) -> Iterator[tuple[str, ...]]:
+    """A row a run, and one more below the runs of several seeds."""
+    from tf_transformer.run_folder.seeds import SeedsFolder
+
+    for folder, group in groupby(found, lambda each: Path(each.run).parent):
+        runs = list(group)
+        yield from map(_cells, runs)
+        if SeedsFolder(folder).results_file.is_file():
+            yield _mean(folder, runs)
+
+
+def _mean(folder: Path, runs: Sequence["Overview"]) -> tuple[str, ...]:
+    """The mean of the runs of several seeds that are finished, and their deviation."""
+    done = [each for each in runs if each.state == "finished"]
+    state = f"{len(done)} of {len(runs)} finished"
+    bests = [each.best for each in done if each.best is not None]
+    tests = [each.test_value for each in done if each.test_value is not None]
+    best = spread_text(done[0].measure, bests) if bests else "-"
+    test = spread_text((done[0].test or "").removeprefix("test_"), tests) if tests else "-"
+    time = clock(sum(each.seconds for each in runs))
+    return f"{folder}: mean", runs[0].task, "", counted(len(runs), "seed"), state, "", best, test, time
 
 
 def _cells(found: "Overview") -> tuple[str, ...]:
@@ -63,20 +91,3 @@ def _cells(found: "Overview") -> tuple[str, ...]:
     digest, step = found.recipe_sha256[:8], f"{found.step:,}"
     time = clock(found.seconds)
     return found.run, found.task, digest, str(found.seed), found.state, step, best, test, time
-
-
-def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = (3, 5, 8)) -> list[str]:
-    """Rows of cells as lines of a table.
-
-    Args:
-        rows: Equally many cells each.
-        right: The columns of numbers.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -13,11 +13,13 @@ import typer
 from tf_transformer.cli.one_batch import learn_one_batch
 from tf_transformer.cli.options import Debug, Overrides, Quiet, RecipeFile, RunFolder, bounded
 from tf_transformer.cli.quiet_import import quiet_import
+from tf_transformer.cli.seeds import seeds_of, seeds_table, train_seeds
 from tf_transformer.cluster import WAIT_SECONDS, is_chief
 from tf_transformer.errors import RecipeError, RunError, counted, printable
 
 if TYPE_CHECKING:
     from tf_transformer.run_folder import RunFolder as Folder
+    from tf_transformer.run_folder.seeds import SeedsFolder
 
 MOST_SECONDS = 10**6
 MOST_KEPT = 1000
@@ -55,6 +57,15 @@ def train(
             show_default=False,
         ),
     ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|A,B,...",
+            help="Train with seeds 1 to N, or with these, one after another, and tell mean and deviation; "
+            "their runs are seed-1 and so on in the run folder, by default with -seeds in its name.",
+            show_default=False,
+        ),
+    ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="Copy the final figures to results/ beside the recipe.")
     ] = False,
@@ -82,28 +93,41 @@ def train(
     checkpoint is scored on data.test. Ctrl-C saves and stops. On several hosts the same command runs on
     each; TF_CONFIG, TF_TRANSFORMER_HOSTS or SLURM says who they are, and the first one has the run folder.
 
+    With --seeds each seed continues so, too; those that are complete are left as they are, and one that fails
+    keeps no other from its turn.
+
     \b
     Example: tf-transformer train training/quickstart/recipe.yaml training.seed=2 model.dropout=0.2
+             tf-transformer train training/quickstart/recipe.yaml --seeds 5
     """
     if fresh and reset:
         raise typer.BadParameter("give --fresh or --reset, not both")
     if overfit_one_batch:
-        given = {"--run": run, "--fresh": fresh, "--reset": reset, "--record": record}
+        given = {"--run": run, "--fresh": fresh, "--reset": reset, "--record": record, "--seeds": seeds}
         if named := next((name for name, value in given.items() if value), None):
             raise typer.BadParameter("is for a run, and --overfit-one-batch writes none", param_hint=named)
         return learn_one_batch(recipe, overrides or (), quiet)
+    numbers = seeds_of(seeds)
     from tf_transformer.files import folder_fault
     from tf_transformer.recipe import load_recipe, with_files
     from tf_transformer.run_folder import RunFolder as Folder
     from tf_transformer.run_folder import default_run_path, record_results
+    from tf_transformer.run_folder.seeds import SeedsFolder
 
     words = overrides or ()
+    if numbers is not None and any(_key(text) == "training.seed" for text in words):
+        raise typer.BadParameter("says the seeds: leave out training.seed", param_hint="--seeds")
     found = load_recipe(recipe, words)
     folder = run if run is not None else default_run_path(recipe, words, type(found))
-    if fault := Folder(folder).fault():
+    if numbers is not None and run is None:
+        folder = folder.with_name(f"{folder.name}-seeds")
+    if fault := (Folder(folder) if numbers is None else SeedsFolder(folder)).fault():
         raise typer.BadParameter(fault, param_hint="--run")
     if record and (fault := folder_fault(recipe.parent / "results")):
         raise typer.BadParameter(fault, param_hint="--record")
+    if numbers is not None:
+        options = _again(fresh, [name.value for name in reset or ()], wait, quiet, debug)
+        return _several(recipe, words, SeedsFolder(folder), numbers, options, record, quiet)
     own_seed = _seed_of_the_file(recipe, words) if record else None
     for warning in () if quiet else found.warnings():
         print(printable(f"{recipe}: note: {warning}"), file=sys.stderr)
@@ -118,12 +142,47 @@ def train(
     return code
 
 
+def _again(fresh: bool, reset: Sequence[str], wait: int, quiet: bool, debug: bool) -> list[str]:
+    """The options of the same command for one seed."""
+    words = [f"--reset={name}" for name in reset] + [f"--wait={wait}"]
+    flags = {"--fresh": fresh, "--quiet": quiet, "--debug": debug}
+    return words + [name for name, is_given in flags.items() if is_given]
+
+
+def _several(
+    recipe: Path,
+    overrides: Sequence[str],
+    folder: "SeedsFolder",
+    seeds: Sequence[int],
+    options: Sequence[str],
+    record: bool,
+    quiet: bool,
+) -> int:
+    """Trains with several seeds, and tells what they have reached together."""
+    code = train_seeds(folder, seeds, [str(recipe), *overrides, *options], quiet)
+    done = folder.complete(seeds)
+    if not is_chief(os.environ) or not done:
+        return code
+    results = folder.write_results(done)
+    for line in seeds_table(results):
+        print(printable(line))
+    if missing := [str(seed) for seed in seeds if seed not in done]:
+        print(printable(f"{folder.path}: not complete yet: seed {', '.join(missing)}"), file=sys.stderr)
+    elif record and code == 0:
+        print(folder.record(recipe))
+    return code
+
+
+def _key(override: str) -> str:
+    return override.partition("=")[0].strip()
+
+
 def _seed_of_the_file(recipe: Path, overrides: Sequence[str]) -> int | None:
     """The seed without an override of it, which records are named by; None where the file has none."""
     from tf_transformer.recipe import load_recipe
 
     # The file may be complete only with the other overrides.
-    others = [text for text in overrides if text.partition("=")[0].strip() != "training.seed"]
+    others = [text for text in overrides if _key(text) != "training.seed"]
     with suppress(RecipeError):
         return load_recipe(recipe, others).training.seed
     return None
