@@ -29,6 +29,7 @@ FLOORS = [
         "checkpoint_index",
         "manifest",
         "cluster",
+        "word_changes",
     },
     {"ops"},
     {

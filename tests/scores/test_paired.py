@@ -2,7 +2,7 @@
 
 import pytest
 
-from tf_transformer.scores.paired import paired_bleu
+from tf_transformer.scores.paired import paired_accuracy, paired_bleu
 
 ANIMALS = ["cat", "dog", "cow", "pig", "hen", "fox", "owl", "elk", "ant", "bee"]
 RIGHT = [f"the {animal} sits on a mat there" for animal in ANIMALS]
@@ -25,3 +25,21 @@ def test_a_better_one_is_no_chance() -> None:
 def test_references_are_as_many_as_translations() -> None:
     with pytest.raises(ValueError, match="one line for each hypothesis"):
         paired_bleu(RIGHT, RIGHT[:3], [RIGHT])
+
+
+def test_labels_by_mcnemar() -> None:
+    labels = ["a"] * 10
+    old = ["a"] * 4 + ["b"] * 6
+    new = ["b"] * 1 + ["a"] * 8 + ["b"] * 1
+    found = paired_accuracy(old, new, labels)
+    assert (found.old, found.new, found.old_alone, found.new_alone) == (40.0, 80.0, 1, 5)
+    assert found.p_value == pytest.approx(2 * (1 + 6) / 2**6)
+    assert paired_accuracy(labels, labels, labels).p_value == 1.0
+    assert paired_accuracy(["b"] * 9, ["a"] * 9, ["a"] * 9).p_value == 2 / 2**9
+
+
+def test_labels_must_be_as_many() -> None:
+    with pytest.raises(ValueError, match=r"equally many, at least one. Received: \[1, 1, 2\]"):
+        paired_accuracy(["a"], ["a"], ["a", "b"])
+    with pytest.raises(ValueError, match="at least one"):
+        paired_accuracy([], [], [])

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tf_transformer.evaluation import Outcome
-from tf_transformer.files import write_text
 from tf_transformer.run_folder import RunFolder
+from tf_transformer.run_folder.samples import Answered, write_samples
 
 
 class Records:
@@ -21,8 +21,5 @@ class Records:
         """Appends the figures; writes the samples of this step as text."""
         self.folder.append_metrics(record)
         if outcome.samples:
-            blocks = [
-                f"source     {s.source}\nreference  {s.reference}\noutput     {s.output}\n"
-                for s in outcome.samples
-            ]
-            write_text(self.folder.samples / f"step-{record['step']:08d}.txt", "\n".join(blocks))
+            samples = [Answered(one.source, one.reference, one.output) for one in outcome.samples]
+            write_samples(self.folder.samples, record["step"], samples)

@@ -64,10 +64,10 @@ for _verb in (
     recipes.recipe,
     exports.inspect,
     preparing.prepare,
-    listing.runs,
     doctor.doctor,
 ):
     app.command()(_verb)
+app.add_typer(listing.runs, name="runs")
 app.add_typer(plots.plot, name="plot")
 app.add_typer(importing.import_models, name="import")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tf_transformer.cli.task_face import TaskFace
-from tf_transformer.scores.paired import PairedBleu
+from tf_transformer.scores.paired import PairedAccuracy, PairedBleu
 
 Answer = dict[str, Any]
 """What ``predict --json`` gives."""
@@ -28,7 +28,7 @@ class Compared:
             there is nothing to compare.
         place: Where they are.
         bleu: Of both; None without references, and for labels.
-        accuracy: Per cent of right labels of both, likewise.
+        accuracy: Right labels of both, likewise.
     """
 
     lines: Sequence[str]
@@ -38,7 +38,7 @@ class Compared:
     farthest: float | None
     place: int
     bleu: PairedBleu | None = None
-    accuracy: tuple[float, float] | None = None
+    accuracy: PairedAccuracy | None = None
 
     @property
     def share(self) -> float:
@@ -105,14 +105,9 @@ def shown(found: Compared, most: int) -> Iterator[str]:
         of = "probabilities" if found.old and "probabilities" in found.old[0] else "scores of equal answers"
         yield f"{of} are {found.farthest:.4g} apart at most, on line {found.place + 1:,}"
     if found.bleu is not None:
-        bleu = found.bleu
-        yield (
-            f"BLEU {bleu.old:.2f} and {bleu.new:.2f}, {bleu.new - bleu.old:+.2f}, p = {bleu.p_value:.3f} by "
-            f"paired bootstrap  {bleu.signature}"
-        )
+        yield bleu_line(found.bleu)
     if found.accuracy is not None:
-        old, new = found.accuracy
-        yield f"accuracy {old:.2f} % and {new:.2f} %, {new - old:+.2f}"
+        yield accuracy_line(found.accuracy)
     for place in found.differ[:most]:
         yield ""
         yield f"line {place + 1:,}: {found.lines[place]}"
@@ -123,13 +118,30 @@ def shown(found: Compared, most: int) -> Iterator[str]:
         yield f"\nand {len(found.differ) - most:,} more; --lines N shows more of them, --json all"
 
 
+def bleu_line(bleu: PairedBleu) -> str:
+    """BLEU of two translators for a person."""
+    return (
+        f"BLEU {bleu.old:.2f} and {bleu.new:.2f}, {bleu.new - bleu.old:+.2f}, p = {bleu.p_value:.3f} by "
+        f"paired bootstrap  {bleu.signature}"
+    )
+
+
+def accuracy_line(found: PairedAccuracy) -> str:
+    """Accuracy of two classifiers for a person."""
+    return (
+        f"accuracy {found.old:.2f} % and {found.new:.2f} %, {found.new - found.old:+.2f}, "
+        f"p = {found.p_value:.3f} by McNemar's exact test: {found.old_alone:,} right of the first alone, "
+        f"{found.new_alone:,} of the second"
+    )
+
+
 def plain(found: Compared, names: tuple[str, str]) -> dict[str, Any]:
     """All of it for programs."""
     figures: dict[str, Any] = {"farthest": found.farthest}
     if found.bleu is not None:
         figures["bleu"] = vars(found.bleu)
     if found.accuracy is not None:
-        figures["accuracy"] = dict(zip(("old", "new"), found.accuracy, strict=True))
+        figures["accuracy"] = vars(found.accuracy)
     rows = [
         {"line": place + 1, "input": found.lines[place], "old": found.old[place], "new": found.new[place]}
         for place in found.differ

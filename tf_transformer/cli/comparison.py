@@ -59,7 +59,8 @@ def compare(
 
     Runs and exports in any mix, of one task; each answers as predict does. Scores of equal answers, or
     probabilities of labels, are compared, too. With --reference also BLEU of both, and by paired bootstrap
-    resampling whether the difference may be chance; for classifiers the accuracy.
+    resampling whether the difference may be chance; for classifiers
+    the accuracy, by McNemar's exact test.
 
     Exit codes: 0 when both were compared, whatever differs; 1 for a failure, or where more answers differ
     than --most allows; 2 for a wrong command line.
@@ -125,15 +126,11 @@ def _all_lines(path: Path | None) -> list[str]:
 def _measured(found: "Compared", face: "TaskFace", right: list[str]) -> "Compared":
     """The same with what right answers say of both."""
     from tf_transformer.cli.compared import said
-    from tf_transformer.scores.paired import paired_bleu
+    from tf_transformer.scores.paired import paired_accuracy, paired_bleu
 
     old, new = ([said(answer) for answer in answers] for answers in (found.old, found.new))
     if found.old and "label" in found.old[0]:
-        rates = [
-            100.0 * sum(one == wanted for one, wanted in zip(answers, right, strict=True)) / len(right)
-            for answers in (old, new)
-        ]
-        return replace(found, accuracy=(rates[0], rates[1]))
+        return replace(found, accuracy=paired_accuracy(old, new, right))
     measured = face.exported.manifest if face.run is None else face.run.recipe.evaluation
     references = [face.task.normalize(right)]
     return replace(found, bleu=paired_bleu(old, new, references, tokenize=measured.tokenize))

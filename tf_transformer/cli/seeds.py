@@ -5,14 +5,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from tf_transformer.cli.figures import figure_number, figure_title
 from tf_transformer.cli.tables import aligned
 from tf_transformer.errors import counted, printable
-from tf_transformer.run_folder.seeds import SeedsFolder
+
+if TYPE_CHECKING:
+    from tf_transformer.run_folder.seeds import SeedsFolder
 
 MOST_SEEDS = 1000
 _RULE = f"must be how many, at most {MOST_SEEDS}, or a list such as 3,5,8 of different ones below 2147483648"
@@ -42,7 +44,7 @@ def seeds_of(text: str | None) -> list[int] | None:
     return numbers
 
 
-def train_seeds(folder: SeedsFolder, seeds: Sequence[int], words: Sequence[str], quiet: bool) -> int:
+def train_seeds(folder: "SeedsFolder", seeds: Sequence[int], words: Sequence[str], quiet: bool) -> int:
     """Trains one run a seed, each by a ``train`` of its own; those that are complete are left as they are.
 
     A seed that fails keeps no other from its turn. An interruption goes to the run that is trained, which

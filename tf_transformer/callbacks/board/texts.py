@@ -1,12 +1,12 @@
 """What TensorBoard shows as text: answers and what has changed in them, the recipe, the fate of the data."""
 
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
 
 from tf_transformer.evaluation import Sample
+from tf_transformer.word_changes import word_changes
 
 PERCENTILES = (0, 5, 50, 95, 100)
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>#|~"})
@@ -58,12 +58,9 @@ def word_difference(before: str, now: str) -> str:
         before: The text that was.
         now: The text that is.
     """
-    space = " " if " " in f"{before}{now}".strip() else ""
-    old, new = (text.split() if space else list(text) for text in (before, now))
     parts: list[str] = []
-    for kind, *ends in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        gone, come = space.join(old[ends[0] : ends[1]]), space.join(new[ends[2] : ends[3]])
-        if kind == "equal":
+    for gone, come, is_same in word_changes(before, now):
+        if is_same:
             parts.append(plain(come))
             continue
         parts += [f"*({plain(gone)})*"] if gone.strip() else []
