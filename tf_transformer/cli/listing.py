@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from click import Context
 from typer.core import TyperGroup
 
 from tf_transformer.cli.figures import figure_text
@@ -29,10 +28,10 @@ _NUMBERS = (3, 5, 8)
 class _Runs(TyperGroup):
     """``runs [DIR]`` lists, whatever its arguments are; ``runs diff`` compares."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, args if args[:1] == ["diff"] else ["list", *args])
 
-    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Any, list[str]]:
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         return "" if name == "list" else name, command, rest
 

@@ -1,4 +1,4 @@
-"""What two runs differ in: keys of their recipes, figures, and answers. Nothing heavy is imported for that."""
+"""What two runs differ in: keys of their recipes, figures, and answers; nothing heavy is imported."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
