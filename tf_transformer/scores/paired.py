@@ -110,4 +110,4 @@ def _two_sided(one: int, other: int) -> float:
     """How often a fair coin falls at least as unequally; in whole numbers, so that none is too large."""
     thrown = one + other
     ways = 2 * sum(comb(thrown, count) for count in range(min(one, other) + 1))
-    return min(1.0, ways / 2**thrown)
+    return min(1.0, ways / (1 << thrown))
