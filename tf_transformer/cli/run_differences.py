@@ -8,6 +8,7 @@ from typing import Any
 from tf_transformer.cli.figures import figure_number
 from tf_transformer.cli.tables import aligned
 from tf_transformer.recipe import compare_recipes
+from tf_transformer.recipe.fault import number
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.run_folder.samples import Answered, read_samples
 from tf_transformer.word_changes import word_changes
@@ -127,7 +128,7 @@ def shown(found: Differences, most: int) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    text = "null" if value is None else str(value)
+    text = "null" if value is None else str(number(value))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
