@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from tf_transformer.cli.listing import aligned
 from tf_transformer.cli.options import AsJson, Debug, Quiet
 from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.cli.streams import teller
+from tf_transformer.cli.tables import aligned
 from tf_transformer.errors import printable
 
 if TYPE_CHECKING:
