@@ -140,10 +140,10 @@ def test_the_alternatives_in_the_commented_recipe_are_right(folder: Path) -> Non
         load_recipe(Path("recipe.yaml"), [f"{key}={json.dumps(value)}", "training.steps=5000"])
     names = [key for key, _ in blocks]
     assert sorted(set(names)) == [
-        "data.dev", "data.test", "data.train", "training.early_stopping", "training.schedule",
-        "training.subword_sampling",
+        "data.dev", "data.test", "data.train", "training.early_stopping", "training.lora",
+        "training.schedule", "training.subword_sampling",
     ]  # fmt: skip
-    assert len(names) == 13
+    assert len(names) == 14
 
 
 def test_a_task_that_there_is_not() -> None:
