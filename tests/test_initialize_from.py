@@ -9,10 +9,13 @@ import pytest
 from trainings import Crash, after_update, crash, demand_equal, events, metrics, start
 from typer.testing import CliRunner
 
-from tf_transformer.build import load_run
+from tf_transformer.build import load_run, problem_of
 from tf_transformer.checkpoints import CheckpointStore
+from tf_transformer.cli import main
 from tf_transformer.cli.app import app
+from tf_transformer.recipe import load_recipe
 from tf_transformer.run_folder import RunFolder
+from tf_transformer.text import Preprocessor
 
 SHORT = (
     "model.hidden_dim=16",
@@ -99,6 +102,30 @@ def test_what_adapters_have_learnt_is_kept_apart_and_answers_alike(
     assert again.exit_code == 2
     other = CliRunner().invoke(app, ["adapter", str(apart.parent / "none"), str(tmp_path / "other")])
     assert "there is no such run folder" in str(other.exception)
+
+
+def test_a_mix_by_weight_is_the_same_from_text_and_prepared(
+    base: Path, reversal: Path, tmp_path: Path
+) -> None:
+    """Whatever it is read from, the ids are of the run's pieces, and the new corpus comes twice an epoch."""
+    (tmp_path / "new.tsv").write_text("source\ttarget\n" + "1 2 x\ty 2 1\n3 4\t4 3\n" * 150)
+    mix = (
+        f"data.train=[{{table: {reversal.parent}/train.tsv}}, {{table: {tmp_path}/new.tsv, weight: 2}}]",
+        f"training.initialize_from={base}",
+        *SHORT,
+    )
+    words = ("prepare", str(reversal), *mix, "--output", str(tmp_path / "ready"), "--workers", "1", "--quiet")
+    assert main(words) == 0
+    counts, pieces = [], Preprocessor.load(base / "tokenizer").source_tokens
+    for more in ((), (f"data.prepared={tmp_path / 'ready'}",)):
+        problem = problem_of(load_recipe(reversal, [*mix, *more]))
+        examples = problem.read()
+        side = problem.make_side(examples)
+        assert side.source_tokens == pieces
+        encoded = problem.encode(examples, side)
+        rows = np.concatenate([batch.rows for batch in problem.plan(examples, encoded, side).epoch(0)])
+        counts.append(np.bincount(np.bincount(rows)).tolist())
+    assert counts == [[0, 4600, 300]] * 2  # 300 rows twice
 
 
 @pytest.mark.slow
