@@ -20,17 +20,18 @@ PROGRAM = "tf-transformer"
 # What stands for a value in the README, and what the tests put there.
 NAMES = {
     **{name: "recipe.yaml" for name in ("RECIPE", "RECIPE_OR_RUN")},
-    **{name: "runs/kept" for name in ("RUN", "OLD")},
+    **{name: "runs/kept" for name in ("RUN", "OLD", "A", "B")},
     **{
         "TEXT": "the cat sees a dog",
         "TASK": "translate",
         "DIR": "exports",
         "NEW": "exports",
+        "FOLDER": "theirs",
         "FILE": "in.txt",
     },
 }
 # What does not end, needs more than this run has, or takes minutes: tests of their own run them.
-ELSEWHERE = ("serve", "prepare", "adapter", "doctor", "train recipe.yaml --overfit-one-batch")
+ELSEWHERE = ("serve", "prepare", "adapter", "doctor", "import", "train recipe.yaml --overfit-one-batch")
 QUICK = ("check", "recipe", "schema", "runs", "average", "plot curves", "plot schedule", "plot lengths")
 
 
@@ -39,7 +40,9 @@ def verbs() -> dict[str, typer.main.TyperCommand]:
     found = {}
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         inner = getattr(command, "commands", None)
-        found |= {f"{name} {kind}": each for kind, each in inner.items()} if inner else {name: command}
+        own = inner.items() if inner else [("", command)]
+        # A group's listing is what the group does by itself.
+        found |= {f"{name} {kind}".removesuffix(" list").strip(): each for kind, each in own}
     return found
 
 
