@@ -62,18 +62,7 @@ FLOORS = [
 ]
 SOCIABLE = {0, 7, 8}
 FLOOR_OF = {unit: number for number, units in enumerate(FLOORS) for unit in units}
-LIGHT = {
-    "errors",
-    "arguments",
-    "presets",
-    "recipe",
-    "files",
-    "processes",
-    "run_folder",
-    "checkpoint_index",
-    "manifest",
-    "cluster",
-}
+LIGHT = FLOORS[0]
 CORE = {"ops", "layers", "models", "losses", "metrics", "schedules"}
 ALLOWED_OUTSIDE = {unit: {"pydantic", "pydantic_core", "yaml"} for unit in LIGHT} | {
     unit: {"keras", "numpy"} for unit in CORE

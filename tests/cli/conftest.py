@@ -66,3 +66,15 @@ def loaded_once() -> Iterator[None]:
 def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
     """Gives the process an input."""
     return lambda content: monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(content)))
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A recipe of nine updates with a table of one row, in the current folder."""
+    (tmp_path / "a.tsv").write_text("source\ttarget\na\tb\n")
+    path = tmp_path / "recipe.yaml"
+    path.write_text(
+        "task: translate\ndata: {train: {table: a.tsv}, dev: {fraction: 0.5}}\ntraining: {steps: 9}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    return path

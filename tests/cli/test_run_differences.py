@@ -12,24 +12,16 @@ from tf_transformer.recipe import load_recipe, with_files
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.run_folder.samples import Answered, read_samples, write_samples
 
-RECIPE = """\
-task: translate
-data: {train: {table: a.tsv}, dev: {fraction: 0.5}}
-training: {steps: 9}
-"""
 Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def two(recipe: Path) -> None:
     """A complete run ``a`` and ``b``, which is not."""
-    (tmp_path / "a.tsv").write_text("source\ttarget\na\tb\n")
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
-    monkeypatch.chdir(tmp_path)
     overrides = {"a": [], "b": ["training.seed=2", "model.dropout=0.3"]}
     for name, values in overrides.items():
         run = RunFolder(Path(name))
-        run.create(with_files(load_recipe(tmp_path / "recipe.yaml", values), tmp_path))
+        run.create(with_files(load_recipe(recipe, values), recipe.parent))
         write_samples(run.samples, 3, [Answered("one", "un", "?")])
     a, b = RunFolder(Path("a")), RunFolder(Path("b"))
     a.write_results({"step": 9, "metrics": {"val_bleu": 11.0, "val_loss": 2.0, "test_bleu": 20.0}})

@@ -14,20 +14,7 @@ from tf_transformer.recipe import load_recipe, with_files
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.run_folder.seeds import SeedsFolder, together
 
-RECIPE = """\
-task: translate
-data: {train: {table: a.tsv}, dev: {fraction: 0.5}}
-training: {steps: 9}
-"""
 Captured = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "a.tsv").write_text("source\ttarget\na\tb\n")
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "recipe.yaml"
 
 
 @pytest.fixture

@@ -282,15 +282,24 @@ class RunFolder:
         Raises:
             RunError: When it cannot be read.
         """
-        try:
-            found = parse_json(read_file(self.results_file))
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            raise RunError(f"{self.results_file}: is no JSON ({error})") from None
-        if not isinstance(found, dict):
-            raise RunError(f"{self.results_file}: must hold an object. Received: {type(found).__name__}")
-        return found
+        return read_results(self.results_file)
+
+
+def read_results(path: Path) -> dict[str, Any] | None:
+    """The content of a file of final figures, or None where there is none.
+
+    Raises:
+        RunError: When it cannot be read.
+    """
+    try:
+        found = parse_json(read_file(path))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise RunError(f"{path}: is no JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise RunError(f"{path}: must hold an object. Received: {type(found).__name__}")
+    return found
 
 
 def _append(path: Path, row: Mapping[str, Any]) -> None:

@@ -5,9 +5,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from tf_transformer.errors import RunError
-from tf_transformer.files import folder_fault, parse_json, read_file, write_json
-from tf_transformer.run_folder.folder import RunFolder
+from tf_transformer.files import folder_fault, write_json
+from tf_transformer.run_folder.folder import RunFolder, read_results
 from tf_transformer.run_folder.overview import overview_of
 
 _SHARED = ("signatures", "date", "commit", "versions", "machine", "recipe")
@@ -70,15 +69,7 @@ class SeedsFolder:
         Raises:
             RunError: When it cannot be read.
         """
-        try:
-            found = parse_json(read_file(self.results_file))
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            raise RunError(f"{self.results_file}: is no JSON ({error})") from None
-        if not isinstance(found, dict):
-            raise RunError(f"{self.results_file}: must hold an object. Received: {type(found).__name__}")
-        return found
+        return read_results(self.results_file)
 
 
 def together(results: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
