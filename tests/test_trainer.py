@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import sacrebleu
 import trainings
-from trainings import Crash, after_update, crash, demand_equal, metrics
+from trainings import Crash, after_update, crash, demand_equal, events, metrics
 
 from tf_transformer.build import load_run
 from tf_transformer.checkpoints import CheckpointStore
@@ -102,8 +102,7 @@ def test_a_complete_run_is_left_alone_and_goes_on_when_given_more(
     assert start(reversal, run, "training.steps=24", "model.dropout=0.2") == 0
     assert [row["step"] for row in metrics(run)] == [10, 20, 22, 24]
     assert all(np.array_equal(average[name], array) for name, array in store.read("average").weights.items())
-    events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
-    changed = [event["detail"] for event in events if event["event"] == "recipe changed"]
+    changed = [event["detail"] for event in events(run) if event["event"] == "recipe changed"]
     assert changed == ["model.dropout: 0.3 in the run, 0.2 now"]
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from tf_transformer.build import problem_of
 from tf_transformer.build.run import mended_index
-from tf_transformer.build.weights import check_tokenizer
 from tf_transformer.callbacks.state import TrainingState
 from tf_transformer.checkpoints import Checkpoint, CheckpointStore, Index
 from tf_transformer.devices import Devices
@@ -111,10 +110,7 @@ def begin(
         events.append(("best begun anew", f"{why} has changed, so the next validation is the best so far"))
         state = {**checkpoint.state, "best": None, "best_step": None, "waited": 0}
         checkpoint = replace(checkpoint, state=state)
-    problem = problem_of(old)
-    side = problem.load_side(folder.tokenizer)
-    problem.check_side(side, checkpoint, folder.tokenizer)
-    check_tokenizer(checkpoint, folder)
+    side = problem_of(old).side_of(folder, checkpoint)
     for event, detail in events:
         say(f"changed midway: {detail}" if event == "recipe changed" else detail)
     if recipe.training.precision == "auto":

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tf_transformer.errors import ExportError
 from tf_transformer.files import folder_fault, parse_json, read_file, write_json
+from tf_transformer.presets import ExportKind, WeightKind
 from tf_transformer.run_folder import RunFolder
 
 MANIFEST = "manifest.json"
@@ -18,8 +19,6 @@ CARD = "README.md"
 MANIFEST_FORMAT = 1
 _MOST_DIGITS = 18
 
-ExportKind = Literal["savedmodel", "ctranslate2"]
-WeightKind = Literal["float32", "float16", "int8"]
 _MODELS: dict[ExportKind, str] = {"savedmodel": "saved_model.pb", "ctranslate2": "model.bin"}
 """What a version of each kind has beside its manifest."""
 

@@ -134,8 +134,8 @@ def give_back() -> None:
 
 def device_peak() -> int | None:
     """The most bytes that were in use on the first GPU; None where there is none."""
-    gpus = tf.config.list_logical_devices("GPU")
-    return _in_use(gpus[0].name.removeprefix("/device:"), "peak") if gpus else None
+    gpu = _first_gpu()
+    return None if gpu is None else _in_use(gpu, "peak")
 
 
 def tensor_peak(work: Callable[[], object]) -> int | None:
@@ -144,20 +144,23 @@ def tensor_peak(work: Callable[[], object]) -> int | None:
     Returns:
         None where TensorFlow does not count them.
     """
-    gpus = tf.config.list_logical_devices("GPU")
-    device = gpus[0].name.removeprefix("/device:") if gpus else "CPU:0"
+    device, counts = _first_gpu() or "CPU:0", True
     try:
         tf.config.experimental.reset_memory_stats(device)
-        work()
-        return _in_use(device, "peak")
     except ValueError:  # on a CPU only with oneDNN, which is on by default on x86
-        work()
-        return None
+        counts = False
+    work()
+    return _in_use(device, "peak") if counts else None
 
 
 def in_gib(size: float) -> str:
     """Bytes in GiB for a person, such as ``1.5 GiB``."""
     return f"{size / 2**30:.1f} GiB"
+
+
+def _first_gpu() -> str | None:
+    gpus = tf.config.list_logical_devices("GPU")
+    return gpus[0].name.removeprefix("/device:") if gpus else None
 
 
 def _in_use(device: str, which: str) -> int:

@@ -1,6 +1,6 @@
 """Numbers that every floor agrees on: the special ids and the sizes of the named models."""
 
-from typing import Final, TypedDict
+from typing import Final, Literal, TypedDict
 
 PAD_ID: Final = 0
 UNKNOWN_ID: Final = 1
@@ -10,6 +10,11 @@ UNSEEN_LABEL: Final = -1
 """The number of a label that training has never seen: whatever is answered to it is wrong."""
 SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
 """The spelling of ids 0 to 3 in vocabulary files and pictures; no text of a user becomes one of them."""
+
+ExportKind = Literal["savedmodel", "ctranslate2"]
+"""What runs an export."""
+WeightKind = Literal["float32", "float16", "int8"]
+"""How its matrices are stored."""
 
 MOST_HYPOTHESES: Final = 1000
 """The widest beam that a search may be asked for."""

@@ -1,6 +1,5 @@
 """The final figures of a run, with all that makes them comparable: ``results.json``."""
 
-import os
 import platform
 import subprocess
 import time
@@ -12,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer.files import sha256_of
+from tf_transformer.processes import cores
 from tf_transformer.recipe import Recipe, portable, recipe_digest
 from tf_transformer.run_folder import RunFolder, versions
 
@@ -72,7 +72,7 @@ def machine() -> dict[str, Any]:
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "gpus": [details.get("device_name", "unknown") for details in gpus],
     }
 

@@ -142,7 +142,7 @@ class _Training:
         encoded = self.problem.encode(examples, side)
         updated = self._updated(examples, side)
         report = [*updated, *self.problem.report(examples, encoded)]
-        if checkpoint is None:
+        if checkpoint is None and self.devices.is_chief:
             report += [f"warning: {sign.line}" for sign in self.problem.signs(examples, side)]
         for line in report:
             self.terminal.say(line)

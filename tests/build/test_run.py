@@ -85,6 +85,8 @@ def test_a_run_with_the_tokenizer_of_another_one_is_refused(copy: Path, reversal
         load_run(copy, "last")
     with pytest.raises(RunError, match=words):
         start(reversal, copy, "training.steps=700")
+    with pytest.raises(RunError, match=words):
+        start(reversal, copy.parent / "new", f"training.initialize_from={copy}/checkpoints/step-00000600")
     state = copy / "checkpoints/step-00000600/state.json"
     assert len(json.loads(state.read_text())["side"]) == 64
 

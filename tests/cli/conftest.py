@@ -78,3 +78,16 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.chdir(tmp_path)
     return path
+
+
+@pytest.fixture(scope="session")
+def fast(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run as a model for CTranslate2."""
+    from tf_transformer.cli import main
+    from tf_transformer.export import ctranslate2_trial
+
+    folder = tmp_path_factory.mktemp("fast") / "model"
+    with pytest.MonkeyPatch.context() as patch:  # random weights end nothing and tie often
+        patch.setattr(ctranslate2_trial, "_demand_same", lambda *_: None)
+        assert main(["export", str(run), str(folder), "--format", "ctranslate2", "--quiet"]) == 0
+    return folder

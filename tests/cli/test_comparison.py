@@ -8,7 +8,6 @@ import pytest
 
 from tf_transformer.cli import main
 from tf_transformer.cli.compared import Compared, compared, plain, shown
-from tf_transformer.export import ctranslate2_trial
 from tf_transformer.manifest import Manifest, write_manifest
 
 Give = Callable[[bytes], None]
@@ -67,16 +66,6 @@ def test_nothing_at_all() -> None:
     assert list(shown(found, 3)) == ["0 of 0 answers differ (0.00 %)"]
 
 
-@pytest.fixture(scope="module")
-def export(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("compared") / "model"
-    monkeypatch = pytest.MonkeyPatch()  # random weights end nothing and tie often
-    monkeypatch.setattr(ctranslate2_trial, "_demand_same", lambda *_: None)
-    assert main(["export", str(run), str(folder), "--format", "ctranslate2", "--quiet"]) == 0
-    monkeypatch.undo()
-    return folder
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
     (tmp_path / "in.txt").write_bytes(b"abcd\n\nhi\nefg cab\n")
@@ -84,8 +73,8 @@ def files(tmp_path: Path) -> list[str]:
     return ["--input", str(tmp_path / "in.txt"), "--reference", str(tmp_path / "right.txt")]
 
 
-def test_a_run_and_its_export(run: Path, export: Path, files: list[str], capsys: Captured) -> None:
-    assert main(["compare", str(run), str(export), *files[:2]]) == 0
+def test_a_run_and_its_export(run: Path, fast: Path, files: list[str], capsys: Captured) -> None:
+    assert main(["compare", str(run), str(fast), *files[:2]]) == 0
     lines = capsys.readouterr().out.split("\n")
     assert " of 4 answers differ (" in lines[0]
     assert main(["compare", str(run), str(run), *files, "--json"]) == 0

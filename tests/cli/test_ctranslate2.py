@@ -24,13 +24,6 @@ def lenient() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def fast(run: Path, lenient: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fast") / "model"
-    assert main(["export", str(run), str(folder), "--format", "ctranslate2", "--quiet"]) == 0
-    return folder
-
-
 @pytest.fixture
 def ask(stdin: Give, capsys: Captured) -> Callable[..., tuple[list[str], str]]:
     def lines(model: Path, content: bytes, *options: str, verb: str = "predict") -> tuple[list[str], str]:

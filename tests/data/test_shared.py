@@ -7,7 +7,7 @@ import pytest
 
 from tf_transformer.data.labelled import LabelledCorpus
 from tf_transformer.data.report import CorpusReport
-from tf_transformer.data.shared import WHOLE, Shared, shared_with
+from tf_transformer.data.shared import WHOLE, Shared, TrainingRows
 from tf_transformer.data.sources import Corpus
 
 
@@ -28,7 +28,7 @@ def test_whole_rows_and_rows_of_which_one_side_is_there() -> None:
         corpus("two", source=["a", "d"], target=["AA", "D"]),
     ]
     dev = corpus("dev", source=["a", "b", "x", "d", "y"], target=["AA", "X", "C", "A", "Y"])
-    found = shared_with(train, "dev", [dev])
+    found = TrainingRows(train).shared_with("dev", [dev])
     # a-AA is a row of two; b and d have other targets; C and A are targets of other sources.
     assert counts(found) == {WHOLE: 1, "source": 2, "target": 2}
     assert [each.to_dict()["first"] for each in found] == [
@@ -47,8 +47,8 @@ def test_whole_rows_and_rows_of_which_one_side_is_there() -> None:
 
 def test_only_some_are_shown_and_several_references_are_left_out() -> None:
     train = [corpus("train", source=["a"], target=["b"])]
-    found = shared_with(
-        train, "test", [corpus("test", source=["a"] * 7, target=["b"] * 7, target_2=["c"] * 7)]
+    found = TrainingRows(train).shared_with(
+        "test", [corpus("test", source=["a"] * 7, target=["b"] * 7, target_2=["c"] * 7)]
     )
     assert counts(found) == {WHOLE: 7, "source": 0, "target": 0}
     assert len(found[0].first) == 3 and found[0].first[0].text == "a | b | c"
@@ -57,12 +57,12 @@ def test_only_some_are_shown_and_several_references_are_left_out() -> None:
 def test_labels_are_in_both_by_their_nature() -> None:
     train = [corpus("train", text=["good film", "bad film"], label=["up", "down"])]
     dev = corpus("dev", text=["good film", "bad film", "other"], label=["up", "up", "down"])
-    assert counts(shared_with(train, "dev", [dev])) == {WHOLE: 1, "text": 1}
+    assert counts(TrainingRows(train).shared_with("dev", [dev])) == {WHOLE: 1, "text": 1}
 
 
 def test_a_long_text_counts_line_by_line() -> None:
     train = [corpus("train", text=["to be\n\nor not\nto be"])]
-    found = shared_with(train, "dev", [corpus("dev", text=["that is\nor not\n\nthe question"])])
+    found = TrainingRows(train).shared_with("dev", [corpus("dev", text=["that is\nor not\n\nthe question"])])
     assert counts(found) == {WHOLE: 1} and found[0].size == 3
     assert found[0].first[0].there == "dev:3" and found[0].first[0].in_train == "train:4"
 
@@ -79,10 +79,12 @@ def test_pictures_and_sequences(shapes: tuple[tuple[int, ...], ...]) -> None:
         )
 
     train = [labelled("train.npz", [0, 1], ["x", "y"])]
-    found = shared_with(train, "dev", [labelled("dev.npz", [0, 1], ["x", "x"])])
+    found = TrainingRows(train).shared_with("dev", [labelled("dev.npz", [0, 1], ["x", "x"])])
     assert counts(found) == {WHOLE: 1, "example": 1}
     assert found[0].first[0].there == "dev.npz, row 0" and found[0].first[0].text == "x"
 
 
 def test_without_training_text_nothing_is_shared() -> None:
-    assert counts(shared_with([], "dev", [corpus("dev", source=["a"], target=["b"])])) == {WHOLE: 0}
+    assert counts(TrainingRows([]).shared_with("dev", [corpus("dev", source=["a"], target=["b"])])) == {
+        WHOLE: 0
+    }

@@ -8,7 +8,8 @@ import numpy as np
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-from tf_transformer.export.warm_up_requests import WARM_UP, prediction_log
+from tf_transformer.export.warm_up_requests import prediction_log
+from tf_transformer.tasks.example_inputs import WARM_UP
 
 
 def requests(folder: Path) -> Iterator[predict_pb2.PredictRequest]:

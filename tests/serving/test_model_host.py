@@ -164,7 +164,7 @@ def test_a_version_whose_graph_fails_is_not_served(hosted: Hosted, tmp_path: Pat
 def test_what_was_made_up_to_warm_it_says_nothing_against_a_version(
     hosted: Hosted, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("tf_transformer.serving.warm_up._TEXT", b"poison")
+    monkeypatch.setattr("tf_transformer.serving.warm_up.TEXT", b"poison")
     write_version(tmp_path, 2)
     hosted.host.look()
     assert hosted.number == 2
@@ -242,7 +242,8 @@ def test_a_version_may_fail_in_any_way(hosted: Hosted, monkeypatch: pytest.Monke
 
 def recorded(version: Path, content: bytes | None = None) -> None:
     """Puts a request beside a version, as an export does."""
-    from tf_transformer.export.warm_up_requests import WARM_UP, prediction_log
+    from tf_transformer.export.warm_up_requests import prediction_log
+    from tf_transformer.tasks.example_inputs import WARM_UP
 
     (version / WARM_UP).parent.mkdir()
     path = str(version / WARM_UP)

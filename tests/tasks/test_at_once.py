@@ -10,7 +10,7 @@ from tf_transformer.tasks.batches import at_once, share_cores
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_num_cores", lambda: 2)
+    monkeypatch.setattr(module, "cores", lambda: 2)
     monkeypatch.setattr(module.tf.config, "list_physical_devices", lambda kind: [])
 
 
@@ -33,7 +33,7 @@ def test_two_are_in_work_after_the_first() -> None:
 @pytest.mark.parametrize("reason", ["cores", "batches", "gpu"])
 def test_one_after_the_other(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
     if reason == "cores":
-        monkeypatch.setattr(module, "_num_cores", lambda: 1)
+        monkeypatch.setattr(module, "cores", lambda: 1)
     if reason == "gpu":
         monkeypatch.setattr(module.tf.config, "list_physical_devices", lambda kind: ["one"])
     batches = range(2) if reason == "batches" else range(7)
@@ -51,7 +51,7 @@ def test_an_error_of_any_batch_is_raised() -> None:
 def test_cores_are_shared_among_batches(monkeypatch: pytest.MonkeyPatch, cores: int, threads: int) -> None:
     told: list[int] = []
     monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
-    monkeypatch.setattr(module, "_num_cores", lambda: cores)
+    monkeypatch.setattr(module, "cores", lambda: cores)
     monkeypatch.setattr(module.tf.config.threading, "set_intra_op_parallelism_threads", told.append)
     share_cores()
     assert told == [threads]

@@ -43,7 +43,7 @@ from tf_transformer.recipe.entries import Table
 from tf_transformer.recipe.running_text_entries import TextFile
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks import Generator, SamplingOptions
-from tf_transformer.text import LanguagePreprocessor, Normalizer
+from tf_transformer.text import LanguagePreprocessor, Normalizer, Tokenizer
 
 EVALUATION_POSITIONS = 4096
 """Padded positions in a batch of an evaluation."""
@@ -146,8 +146,12 @@ class LanguageModellingProblem(Problem[GenerateRecipe]):
 
     def signs(self, examples: Examples, side: LanguagePreprocessor) -> Iterator[Sign]:
         """See `Problem`: a tokenizer of other text."""
-        lines = [line for text in texts_of(examples.train, "text") for line in text.split("\n") if line]
-        return tokenizer_signs(self.recipe.text, [(side.tokenizer, lines)])
+
+        def tokenizers() -> Iterator[tuple[Tokenizer, list[str]]]:
+            texts = texts_of(examples.train, "text")
+            yield side.tokenizer, [line for text in texts for line in text.split("\n") if line]
+
+        return tokenizer_signs(self.recipe.text, tokenizers())
 
     def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> Plan:
         lengths, seed = encoded.lengths["text"], self.recipe.training.seed

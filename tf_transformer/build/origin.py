@@ -30,15 +30,13 @@ class Origin:
 
 def read_origin(
     weights: Path | None,
-    load_side: Callable[[Path], Any],
-    check_side: Callable[[Any, Checkpoint, Path], None],
+    side_of: Callable[[RunFolder, Checkpoint], Any],
 ) -> Origin | None:
     """What a recipe's ``training.initialize_from`` names; None where it names nothing.
 
     Args:
         weights: The file of a checkpoint's weights.
-        load_side: Reads the side of such a run.
-        check_side: Refuses a side that does not belong to a checkpoint.
+        side_of: Reads the side of a run that belongs to one of its checkpoints.
 
     Raises:
         RunError: When the run or its checkpoint is gone or damaged.
@@ -47,10 +45,8 @@ def read_origin(
     if weights is None:
         return None
     folder = RunFolder.open(run_of(weights))
-    checkpoint = CheckpointStore(folder.checkpoints).read(weights.parent.name)
-    side = load_side(folder.tokenizer)
-    check_side(side, checkpoint, folder.tokenizer)
-    return Origin(folder, checkpoint, side)
+    checkpoint = CheckpointStore.of(folder).read(weights.parent.name)
+    return Origin(folder, checkpoint, side_of(folder, checkpoint))
 
 
 def carry(model: Any, origin: Origin, weights: Arrays, sizes: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from tf_transformer.build.vocabulary_update import (
     update_lines,
     vocabulary_changes,
 )
+from tf_transformer.build.weights import check_tokenizer
 from tf_transformer.checkpoints import Arrays, Checkpoint
 from tf_transformer.data.augmented import Augment
 from tf_transformer.data.batching import Batch
@@ -157,7 +158,7 @@ class Problem(ABC, Generic[AnyRecipe]):
         Raises:
             RunError: When it is damaged, or gone.
         """
-        return read_origin(self.recipe.training.initialize_from, self.load_side, self.check_side)
+        return read_origin(self.recipe.training.initialize_from, self.side_of)
 
     def tokenizers(self, side: Any) -> dict[str, SideTokenizer]:
         """The tokenizers of a side by the name of their folder; none where it reads no text."""
@@ -180,6 +181,18 @@ class Problem(ABC, Generic[AnyRecipe]):
         Raises:
             TextError: When it is missing or damaged.
         """
+
+    def side_of(self, folder: RunFolder, checkpoint: Checkpoint) -> Any:
+        """Reads the side of a run that one of its checkpoints was trained with.
+
+        Raises:
+            RunError: When it does not belong to the checkpoint.
+            TextError: When it is missing or damaged.
+        """
+        side = self.load_side(folder.tokenizer)
+        self.check_side(side, checkpoint, folder.tokenizer)
+        check_tokenizer(checkpoint, folder)
+        return side
 
     def check_side(self, side: Any, checkpoint: Checkpoint, folder: Path) -> None:
         """Refuses a side that does not belong to a checkpoint; names both.

@@ -6,7 +6,7 @@ from typing import Any
 
 from tf_transformer.build.problem import Problem
 from tf_transformer.build.problems import problem_of
-from tf_transformer.build.weights import check_tokenizer, set_weights
+from tf_transformer.build.weights import set_weights
 from tf_transformer.checkpoints import AVERAGE, CheckpointStore, Index
 from tf_transformer.errors import RunError
 from tf_transformer.recipe import Recipe
@@ -69,9 +69,7 @@ def load_run(path: Path, checkpoint: str = "best") -> LoadedRun:
     store = CheckpointStore.of(folder)
     name, notes = _named(folder, store, problem.recipe, checkpoint)
     found = store.read(name)
-    side = problem.load_side(folder.tokenizer)
-    problem.check_side(side, found, folder.tokenizer)
-    check_tokenizer(found, folder)
+    side = problem.side_of(folder, found)
     model = problem.model(side, "float32")
     set_weights(model, found.weights, str(found.folder), problem.side_sizes(side))
     step = int(found.state.get("step", 0))

@@ -45,7 +45,7 @@ from tf_transformer.models import Classifier
 from tf_transformer.recipe import ClassifyTextRecipe
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.tasks import TextClassifier
-from tf_transformer.text import ClassificationPreprocessor, Labels, MarkingNormalizer, Normalizer
+from tf_transformer.text import ClassificationPreprocessor, Labels, MarkingNormalizer, Normalizer, Tokenizer
 from tf_transformer.text.classification_preprocessor import plain_parts
 from tf_transformer.warm_start import initialize_encoder
 
@@ -116,8 +116,11 @@ class TextClassificationProblem(ClassificationProblem[ClassifyTextRecipe]):
 
     def signs(self, examples: Examples, side: ClassificationPreprocessor) -> Iterator[Sign]:
         """See `Problem`: a tokenizer of other text."""
-        parts = plain_parts(side.normalizer, texts_of(examples.train, "text"))
-        return tokenizer_signs(self.recipe.text, [(side.tokenizer, parts)])
+
+        def tokenizers() -> Iterator[tuple[Tokenizer, list[str]]]:
+            yield side.tokenizer, plain_parts(side.normalizer, texts_of(examples.train, "text"))
+
+        return tokenizer_signs(self.recipe.text, tokenizers())
 
     def batches(self, encoded: EncodedCorpus, weights: Sequence[float], size: int) -> BatchPlan:
         return BatchPlan(

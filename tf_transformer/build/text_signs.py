@@ -1,7 +1,7 @@
 """Signs that text does not fit together: sides that are exchanged, a tokenizer of other text."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import log
 from typing import Any
 
@@ -113,10 +113,10 @@ def sampled(lines: Sequence[str]) -> list[str]:
     return [lines[place] for place in chosen.tolist()]
 
 
-def tokenizer_signs(text: Text, tokenizers: Sequence[tuple[Tokenizer, Sequence[str]]]) -> Iterator[Sign]:
+def tokenizer_signs(text: Text, tokenizers: Iterable[tuple[Tokenizer, Sequence[str]]]) -> Iterator[Sign]:
     """What `foreign_tokenizer` says of the first tokenizer that it finds fault with.
 
-    One that was made of the training text itself is of that text.
+    One that was made of the training text itself is of that text; nothing is asked of ``tokenizers`` then.
     """
     if text.model is None:
         return

@@ -44,7 +44,7 @@ from tf_transformer.recipe import TranslateRecipe
 from tf_transformer.run_folder import RunFolder
 from tf_transformer.scores.rouge import demand_rouge
 from tf_transformer.tasks import SearchOptions, Translator
-from tf_transformer.text import Preprocessor, SourceForm
+from tf_transformer.text import Preprocessor, SourceForm, Tokenizer
 from tf_transformer.warm_start import initialize_encoder
 
 EVALUATION_POSITIONS = 4096
@@ -210,10 +210,12 @@ class TranslationProblem(Problem[TranslateRecipe]):
             sign = exchanged_sides(source, target, columns["source"], columns["target"], one.name)
             if sign is not None:
                 yield sign
-        texts = side.source_form.texts(source)
-        yield from tokenizer_signs(
-            self.recipe.text, [(side.source_tokenizer, texts), (side.target_tokenizer, target)]
-        )
+
+        def tokenizers() -> Iterator[tuple[Tokenizer, Sequence[str]]]:
+            yield side.source_tokenizer, side.source_form.texts(source)
+            yield side.target_tokenizer, target
+
+        yield from tokenizer_signs(self.recipe.text, tokenizers())
 
     def report(self, examples: Examples, encoded: EncodedCorpus) -> Iterator[str]:
         yield from super().report(examples, encoded)

@@ -98,7 +98,7 @@ class CheckpointStore:
         states = {}
         for step in sorted(self._steps_on_disk()):
             with suppress(OSError, ValueError):
-                states[step] = self._migrate("state", read_state(self.folder / step_name(step)))
+                states[step] = self.state(step)
         if not states:
             raise RunError(f"{self.folder}: holds no checkpoint that an index could be made from")
         # A step tells which one was the best when it was saved; the newest one knows best.
@@ -187,6 +187,16 @@ class CheckpointStore:
             PermissionError: When it may not be read.
         """
         return self._migrated(self._read(name))
+
+    def state(self, step: int) -> dict[str, Any]:
+        """What a checkpoint says of the training, without its arrays.
+
+        Raises:
+            OSError: When it cannot be read.
+            ValueError: When it says nothing that can be.
+        """
+        found: dict[str, Any] = self._migrate("state", read_state(self.folder / step_name(step)))
+        return found
 
     def _read(self, name: str) -> Checkpoint:
         """As ``read``, in the format that it was written in."""

@@ -6,20 +6,18 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tf_transformer.cli.options import Checkpoint, Debug, Overrides, Quiet, RunFolder, bounded
 from tf_transformer.cli.quiet_import import quiet_import
 from tf_transformer.errors import ExportError, counted, printable
+from tf_transformer.presets import ExportKind, WeightKind
 
 if TYPE_CHECKING:
     from tf_transformer.export.versions import Card
     from tf_transformer.manifest import Manifest
-
-Format = Literal["savedmodel", "ctranslate2"]
-Weights = Literal["float32", "float16", "int8"]
 
 
 def export(
@@ -28,9 +26,9 @@ def export(
         Path,
         typer.Argument(metavar="DIR", help="Where versions go: DIR/1, DIR/2 and so on.", show_default=False),
     ],
-    format: Annotated[Format, typer.Option(help="What will run it.")] = "savedmodel",
+    format: Annotated[ExportKind, typer.Option(help="What will run it.")] = "savedmodel",
     weights: Annotated[
-        Weights, typer.Option(help="How weights are stored: fewer bytes, and a little other answers.")
+        WeightKind, typer.Option(help="How weights are stored: fewer bytes, and a little other answers.")
     ] = "float32",
     checkpoint: Checkpoint = None,
     quiet: Quiet = False,
@@ -71,7 +69,7 @@ def export(
     print(version)
 
 
-def _write(loaded: Any, folder: Path, format: Format, weights: Weights) -> tuple[Path, "Manifest"]:
+def _write(loaded: Any, folder: Path, format: ExportKind, weights: WeightKind) -> tuple[Path, "Manifest"]:
     from tf_transformer.recipe import recipe_digest
     from tf_transformer.run_folder import versions
 

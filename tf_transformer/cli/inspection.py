@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from tf_transformer.build import Problem, load_run, problem_of
 from tf_transformer.build.problem import Examples
 from tf_transformer.cli.answering import FACES
 from tf_transformer.data.batching import Batch
-from tf_transformer.data.encoding import EncodedCorpus
+from tf_transformer.data.encoding import EncodedCorpus, encode_column
 from tf_transformer.data.pipeline import Plan, batch_of, columns_in
 from tf_transformer.data.prepared import StoredColumn
 from tf_transformer.data.report import Finding
-from tf_transformer.data.shared import Shared, shared_with
+from tf_transformer.data.shared import Shared, TrainingRows
 from tf_transformer.presets import PAD_ID, UNKNOWN_ID
 from tf_transformer.recipe import Recipe
 from tf_transformer.text.unknown_pieces import UnknownPieces, unknown_pieces
@@ -165,7 +164,8 @@ def _inspected(
     batch = plan.epoch(0)[0]
     inputs, labels = batch_of(columns_in(0, encoded, plan), batch, side.assemble)
     sets = [("train", examples.train), *((found.name, found.corpora) for found in _sets(examples))]
-    shared = [each for name, corpora in sets[1:] for each in shared_with(examples.train, name, corpora)]
+    train = TrainingRows(examples.train)
+    shared = [each for name, corpora in sets[1:] for each in train.shared_with(name, corpora)]
     return Inspection(
         problem=problem,
         side=side,
@@ -195,8 +195,9 @@ def _columns(problem: Problem[Any], side: Any, name: str, corpora: Sequence[Any]
         lines = np.concatenate([corpus.lines for corpus in corpora])
         long = Finding.at([])
         if most is not None:
-            sizes = reading.encode(tf.constant(texts, tf.string)).row_lengths().numpy() + reading.extra
-            long = Finding.at(lines[sizes > most].tolist())
+            _, sizes = encode_column(column, texts, reading.encode)
+            assert sizes is not None  # pieces, not a label
+            long = Finding.at(lines[sizes + reading.extra > most].tolist())
         unknown = unknown_pieces(reading.tokenizer, reading.plain(texts))
         yield ColumnOfSet(name, column, unknown, most, long)
 

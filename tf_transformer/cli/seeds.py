@@ -1,6 +1,5 @@
 """``train --seeds``: one recipe several times, one run after another, and what they reach together."""
 
-import math
 import signal
 import subprocess
 import sys
@@ -114,9 +113,8 @@ def _titled(name: str) -> str:
 
 def spread_text(name: str, values: Sequence[float]) -> str:
     """Mean and deviation of a figure in one cell: ``BLEU 39.80 ± 0.31``."""
-    mean = math.fsum(values) / len(values)
+    from tf_transformer.run_folder.seeds import spread
+
+    mean, deviation = spread(values)
     shown = f"{figure_title(name)} {figure_number(name, mean)}"
-    if len(values) < 2:
-        return shown
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    return f"{shown} ± {figure_number(name, deviation)}"
+    return shown if deviation is None else f"{shown} ± {figure_number(name, deviation)}"

@@ -222,7 +222,7 @@ def average(
         raise typer.BadParameter("give --last or --best, not both")
     with quiet_import():
         from tf_transformer.build.run import mended_index
-        from tf_transformer.checkpoints import AVERAGE, CheckpointStore, step_name
+        from tf_transformer.checkpoints import AVERAGE, CheckpointStore
     from tf_transformer.run_folder import RunFolder as Folder
 
     folder = Folder.open(run)
@@ -232,9 +232,9 @@ def average(
         if note:
             print(printable(note), file=sys.stderr)
         steps = _chosen(folder, index.kept, last, best)
-        side = store.read(step_name(max(steps))).state.get("side")
-        state = {"step": max(steps), "averaged": steps, "side": side}
-        store.write(AVERAGE, store.average(steps), state=state)
+        mean = store.average(steps)  # which reads all of them whole
+        state = {"step": max(steps), "averaged": steps, "side": store.state(max(steps)).get("side")}
+        store.write(AVERAGE, mean, state=state)
     print(f"{store.folder / AVERAGE}: the mean of the checkpoints at {', '.join(map(str, steps))}")
 
 

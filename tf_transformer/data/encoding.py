@@ -88,7 +88,7 @@ def encode(
     for name, encoder in encoders.items():
         if name not in corpus.columns:
             raise ValueError(f"`encoders` must be for {sorted(corpus.columns)}. Received: {name!r}")
-        values, sizes = _encode_column(name, corpus.columns[name], encoder, threads)
+        values, sizes = encode_column(name, corpus.columns[name], encoder, threads)
         if sizes is None:
             columns[name] = _dense(values)
             continue
@@ -100,10 +100,17 @@ def encode(
     return EncodedCorpus(columns, lengths, zeros, corpus.lines, (corpus.report.extended(noted=noted),))
 
 
-def _encode_column(
-    name: str, texts: list[str], encoder: Encoder, threads: int | None
+def encode_column(
+    name: str, texts: Sequence[str], encoder: Encoder, threads: int | None = None
 ) -> tuple[np.ndarray[Any, np.dtype[np.int32]], IntArray | None]:
-    """The values of a column, and how many each row has; None where it is one each."""
+    """The values of a column, and how many each row has; None where it is one each.
+
+    Args:
+        name: The column, for messages.
+        texts: Its texts.
+        encoder: See `encode`; so is what is raised.
+        threads: See `encode`.
+    """
 
     def ids_of(start: int) -> tuple[np.ndarray[Any, np.dtype[np.int32]], IntArray | None]:
         batch = texts[start : start + _LINES_AT_ONCE]

@@ -49,34 +49,49 @@ Row = tuple[str, Mapping[str, Any]]
 """Where a row stands, and what it holds by column."""
 
 
-def shared_with(train: Sequence[Any], name: str, corpora: Sequence[Any]) -> list[Shared]:
-    """Looks for the rows of a set in the training data.
+class TrainingRows:
+    """The rows of the training data, to look for those of other sets in.
 
     Args:
-        train: Training corpora, all of text or all of labelled examples.
-        name: The set's name.
-        corpora: Its corpora, of the same kind and normalised likewise. Columns that both have are compared.
-
-    Returns:
-        An entry for whole rows, and one for each other column where rows have several. A long text counts
-        line by line, and labels, which are in both by their nature, in whole rows alone.
+        corpora: All of text or all of labelled examples.
     """
-    there = list(_rows(corpora))
-    names = list(there[0][1]) if there else []
-    known = [row for row in _rows(train)]
-    names = [each for each in names if known and each in known[0][1]]
-    wholes = {tuple(values[each] for each in names): where for where, values in reversed(known)}
-    rows = [(where, values, wholes.get(tuple(values[each] for each in names))) for where, values in there]
-    found = [_shared(name, len(rows), WHOLE, [(*row[:2], row[2]) for row in rows if row[2] is not None])]
-    for column in (each for each in names if len(names) > 1 and each != LABEL):
-        places = {values[column]: where for where, values in reversed(known)}
-        alone = [
-            (where, values, places[values[column]])
-            for where, values, whole in rows
-            if whole is None and values[column] in places
-        ]
-        found.append(_shared(name, len(rows), column, alone))
-    return found
+
+    def __init__(self, corpora: Sequence[Any]) -> None:
+        self._rows = list(_rows(corpora))
+        self._places: dict[tuple[str, ...], dict[tuple[Any, ...], str]] = {}
+
+    def shared_with(self, name: str, corpora: Sequence[Any]) -> list[Shared]:
+        """Looks for the rows of a set.
+
+        Args:
+            name: The set's name.
+            corpora: Its corpora, of the same kind and normalised likewise; what both have is compared.
+
+        Returns:
+            An entry for whole rows, and one for each other column where rows have several. A long text counts
+            line by line, and labels, which are in both by their nature, in whole rows alone.
+        """
+        there = list(_rows(corpora))
+        names = list(there[0][1]) if there else []
+        names = [each for each in names if self._rows and each in self._rows[0][1]]
+        rows = [(where, values, self._place(names, values)) for where, values in there]
+        found = [_shared(name, len(rows), WHOLE, [row for row in rows if row[2] is not None])]
+        for column in (each for each in names if len(names) > 1 and each != LABEL):
+            alone = [
+                (where, values, self._place([column], values))
+                for where, values, whole in rows
+                if whole is None
+            ]
+            found.append(_shared(name, len(rows), column, [row for row in alone if row[2] is not None]))
+        return found
+
+    def _place(self, names: Sequence[str], values: Mapping[str, Any]) -> str | None:
+        """The first row with these values; None where there is none."""
+        key = tuple(names)
+        if key not in self._places:
+            rows = reversed(self._rows)
+            self._places[key] = {tuple(row[each] for each in key): where for where, row in rows}
+        return self._places[key].get(tuple(values[each] for each in key))
 
 
 def _shared(name: str, size: int, what: str, rows: Sequence[tuple[str, Mapping[str, Any], Any]]) -> Shared:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tensorflow.python.client import device_lib
 
 from tf_transformer.memory import room_left
+from tf_transformer.processes import cores
 
 THREADS = "TF_NUM_INTRAOP_THREADS"
 """The environment's name for the threads of one operation."""
@@ -85,7 +86,7 @@ def this_machine(system: Path = Path("/")) -> Machine:
     built = tf.sysconfig.get_build_info()
     return Machine(
         processor=_processor(system),
-        cores=_cores(),
+        cores=cores(),
         quota=_quota(system),
         threads=int(threads) if threads.isdigit() and int(threads) else None,
         room=room_left(system),
@@ -93,12 +94,6 @@ def this_machine(system: Path = Path("/")) -> Machine:
         has_driver=any((system / name).exists() for name in _DRIVER),
         cuda=built.get("cuda_version") if built.get("is_cuda_build") else None,
     )
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _processor(system: Path) -> str:

@@ -21,13 +21,12 @@ from tf_transformer.export.ctranslate2_trial import verify_answers
 from tf_transformer.export.versions import Card, write_version
 from tf_transformer.manifest import (
     Manifest,
-    WeightKind,
     check_whole,
     file_sizes,
     newest_version,
     read_manifest,
 )
-from tf_transformer.presets import LONGEST_ANSWER
+from tf_transformer.presets import LONGEST_ANSWER, WeightKind
 from tf_transformer.tasks import Translator
 from tf_transformer.tasks.ctranslate2_translator import (
     CTranslate2Translator,

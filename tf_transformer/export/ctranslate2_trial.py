@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tf_transformer.errors import ExportError
-from tf_transformer.export.stored_weights import TOLERANCES
-from tf_transformer.manifest import WeightKind
+from tf_transformer.export.stored_weights import TOLERANCES, demand_tolerable
+from tf_transformer.presets import WeightKind
 from tf_transformer.tasks.translation_trial import SCORE_TOLERANCE, close, trial_texts
 
 MAY_DIFFER = 0.005
@@ -60,24 +60,19 @@ def verify_answers(task: Any, export: Any, samples: Sequence[str], weights: Weig
     texts = trial_texts(samples, task.preprocessor.source_form)
     expected = task.translate(texts)
     moved = _moved(task, export, texts, expected)
-    differences = [
-        one for beam in sorted({1, task.options.beam_size}) for one in differing(task, export, texts, beam)
-    ]
+    beams = sorted({1, task.options.beam_size})
+    differences = [one for beam in beams for one in differing(task, export, texts, beam)]
     if weights == "float32":
         _demand_close(texts, expected, moved)
         _demand_same(differences, len(texts))
     tolerance = TOLERANCES.get(weights, SCORE_TOLERANCE)
     mean = float(np.mean([abs(ours - theirs) / size for ours, theirs, size in moved]))
-    if not mean <= tolerance:  # NaN, too
-        raise ExportError(
-            f"--weights {weights} changes the model too much, so it was not kept: log-probabilities a piece "
-            f"by {mean:.4f} in the mean, and at most {tolerance} is allowed"
-        )
+    demand_tolerable(mean, tolerance, weights, of="log-probabilities a piece ")
     same = sum(ours == theirs for ours, theirs in zip(expected, export.translate(texts), strict=True))
     return {
         "sentences": len(texts),
         "same_by_the_recipe": same,
-        "beams": sorted({1, task.options.beam_size}),
+        "beams": beams,
         "log_probabilities_a_piece": {"mean_difference": mean, "tolerance": tolerance},
         "different": [asdict(one) for one in differences[:_LISTED]],
         "num_different": len(differences),

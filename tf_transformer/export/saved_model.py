@@ -21,7 +21,8 @@ from tf_transformer.export.stored_weights import StoredWeights, closeness
 from tf_transformer.export.verification import verify
 from tf_transformer.export.versions import Card, write_version
 from tf_transformer.export.warm_up_requests import write_warm_up
-from tf_transformer.manifest import Manifest, WeightKind, file_sizes
+from tf_transformer.manifest import Manifest, file_sizes
+from tf_transformer.presets import WeightKind
 from tf_transformer.tasks.task import Task
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.errors import ExportError
-from tf_transformer.manifest import WeightKind
+from tf_transformer.presets import WeightKind
 from tf_transformer.tasks.task import ModelWeights, Task
 
 Array = np.ndarray[Any, Any]
@@ -21,6 +21,8 @@ Array = np.ndarray[Any, Any]
 _GREATEST = 127
 TOLERANCES: dict[str, float] = {"float16": 0.01, "int8": 0.1}
 """How far rounding may move, in the mean, the numbers that answers hang on: see `Task.probe`."""
+PROBED = "log-probabilities a piece, or probabilities of labels"
+"""What `Task.probe` gives, in words."""
 
 
 class StoredWeight(tf.Module):
@@ -123,13 +125,24 @@ def closeness(
     moved = np.abs(look() - before)
     mean, greatest = (float(moved.mean()), float(moved.max())) if moved.size else (0.0, 0.0)
     tolerance = TOLERANCES[weights]
-    if not mean <= tolerance:  # NaN, too
-        raise ExportError(
-            f"--weights {weights} changes the model too much, so it was not kept: by {mean:.4f} in the mean, "
-            f"and at most {tolerance} is allowed"
-        )
+    demand_tolerable(mean, tolerance, weights)
     return {"rounding": {"mean": mean, "greatest": greatest, "tolerance": tolerance, "of": PROBED}}
 
 
-PROBED = "log-probabilities a piece, or probabilities of labels"
-"""What `Task.probe` gives, in words."""
+def demand_tolerable(mean: float, tolerance: float, weights: WeightKind, of: str = "") -> None:
+    """Refuses weights that move a model too far.
+
+    Args:
+        mean: How far, in the mean.
+        tolerance: How far they may.
+        weights: How they are stored.
+        of: What was moved, for the message, with a space behind it.
+
+    Raises:
+        ExportError: Then.
+    """
+    if not mean <= tolerance:  # NaN, too
+        raise ExportError(
+            f"--weights {weights} changes the model too much, so it was not kept: {of}by {mean:.4f} in the "
+            f"mean, and at most {tolerance} is allowed"
+        )

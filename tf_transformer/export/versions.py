@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tf_transformer.errors import ExportError
 from tf_transformer.files import sync_folder, write_text
-from tf_transformer.manifest import CARD, ExportKind, Manifest, export_fault, next_version, write_manifest
+from tf_transformer.manifest import CARD, Manifest, export_fault, next_version, write_manifest
+from tf_transformer.presets import ExportKind
 
 Card = Callable[[Manifest, str], str]
 """The manifest of a version and its number to the text of its model card."""

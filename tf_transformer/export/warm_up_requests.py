@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.tasks.example_inputs import ROWS, example_inputs
+from tf_transformer.tasks.example_inputs import ROWS, WARM_UP, example_inputs
 from tf_transformer.tasks.task import Inputs, Trial
 
-WARM_UP = Path("assets.extra") / "tf_serving_warmup_requests"
 _DELIMITED = 2
 _SEVEN_BITS = 7
 

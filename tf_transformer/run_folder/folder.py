@@ -1,7 +1,6 @@
 """One run on disk: its files, its lock, its records."""
 
 import errno
-import hashlib
 import json
 import math
 import os
@@ -15,6 +14,7 @@ from typing import Any
 from tf_transformer.errors import RecipeError, RunError
 from tf_transformer.files import (
     folder_fault,
+    folder_fingerprint,
     is_unfinished,
     parse_json,
     read_file,
@@ -266,11 +266,7 @@ class RunFolder:
 
     def tokenizer_digest(self) -> str:
         """SHA-256 of all that ``tokenizer/`` holds, whatever the time and the machine."""
-        digest = hashlib.sha256()
-        for path in sorted(path for path in self.tokenizer.rglob("*") if path.is_file()):
-            name, content = path.relative_to(self.tokenizer).as_posix().encode(), read_file(path)
-            digest.update(b"%d %d " % (len(name), len(content)) + name + content)
-        return digest.hexdigest()
+        return folder_fingerprint(self.tokenizer).sha256
 
     def write_results(self, results: Mapping[str, Any]) -> None:
         """Writes ``results.json``; NaN and infinity become null."""

@@ -88,8 +88,8 @@ def together(results: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
     for name in first.get("metrics", {}):
         values = [each.get("metrics", {}).get(name) for each in results.values()]
         if all(isinstance(value, int | float) for value in values):
-            deviation = stdev(values) if len(values) > 1 else None
-            metrics[name] = {"mean": mean(values), "deviation": deviation, "values": values}
+            average, deviation = spread(values)
+            metrics[name] = {"mean": average, "deviation": deviation, "values": values}
     differing = ("checkpoint", "step", "seconds", "ended_by", "recipe_sha256")
     runs = [
         {"seed": seed, **{name: each[name] for name in differing if name in each}}
@@ -97,3 +97,8 @@ def together(results: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
     ]
     shared = {name: first[name] for name in _SHARED if name in first}
     return {"seeds": list(results), "metrics": metrics, "runs": runs, **shared}
+
+
+def spread(values: Sequence[float]) -> tuple[float, float | None]:
+    """The mean of several values, and their deviation (by their number less one; None for one value)."""
+    return mean(values), stdev(values) if len(values) > 1 else None

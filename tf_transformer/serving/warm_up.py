@@ -13,12 +13,10 @@ from tf_transformer.serving.fault import invalid
 from tf_transformer.serving.signature import Arrays, ServedSignature
 from tf_transformer.serving.tensor_protos import to_array
 from tf_transformer.serving.version import DEFAULT_SIGNATURE, ServedVersion
-from tf_transformer.tasks.example_inputs import example_inputs
+from tf_transformer.tasks.example_inputs import TEXT, WARM_UP, example_inputs
 
-_TEXT = b"1 2 3"
 _PIXELS = 32  # where a model takes any height and width
 _SIZES = (("height", _PIXELS), ("width", _PIXELS), ("channels", 1))
-_RECORDED = "assets.extra/tf_serving_warmup_requests"
 
 
 def warm_up(version: ServedVersion) -> None:
@@ -32,8 +30,8 @@ def warm_up(version: ServedVersion) -> None:
         signature.check(inputs)
         signature.run(inputs)
         played.add(signature.name)
+    text = _picture(version.manifest) if version.manifest.image_form else TEXT
     for signature in version.signatures.values():
-        text = _picture(version.manifest) if version.manifest.image_form else _TEXT
         made_up = None if signature.name in played else example_inputs(signature.inputs, {}, text)
         if made_up is not None:
             signature.run(made_up)
@@ -41,14 +39,14 @@ def warm_up(version: ServedVersion) -> None:
 
 def _recorded(version: ServedVersion) -> Iterator[tuple[ServedSignature, Arrays]]:
     """The requests beside a version, as TensorFlow Serving has them."""
-    path = version.folder / _RECORDED
+    path = version.folder / WARM_UP
     if not path.is_file():
         return
     try:
         records = list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
         logs = [prediction_log_pb2.PredictionLog.FromString(record) for record in records]
     except (tf.errors.OpError, DecodeError):
-        raise invalid(f"{_RECORDED} is damaged") from None
+        raise invalid(f"{WARM_UP} is damaged") from None
     for request in (log.predict_log.request for log in logs):
         signature = version.signatures.get(request.model_spec.signature_name or DEFAULT_SIGNATURE)
         if signature is None:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
+from tf_transformer.processes import cores
+
 MOST_AT_ONCE = 4
 """Batches that are in memory together, at most."""
 Batch = TypeVar("Batch")
@@ -41,7 +43,7 @@ def at_once(answer: Callable[[Batch], Answer], batches: Sequence[Batch]) -> list
         answer: Runs a graph. The first batch is done by itself, so that graphs are traced in this thread.
         batches: The batches.
     """
-    number = min(MOST_AT_ONCE, _num_cores(), len(batches) - 1)
+    number = min(MOST_AT_ONCE, cores(), len(batches) - 1)
     if number < 2 or tf.config.list_physical_devices("GPU") or tf.distribute.has_strategy():
         return [answer(batch) for batch in batches]
     first = answer(batches[0])
@@ -57,10 +59,5 @@ def share_cores() -> None:
     """
     if "TF_NUM_INTRAOP_THREADS" not in os.environ:
         with suppress(RuntimeError):
-            cores = _num_cores()
-            tf.config.threading.set_intra_op_parallelism_threads(cores // min(MOST_AT_ONCE, cores))
-
-
-def _num_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            there = cores()
+            tf.config.threading.set_intra_op_parallelism_threads(there // min(MOST_AT_ONCE, there))

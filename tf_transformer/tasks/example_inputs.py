@@ -1,18 +1,21 @@
 """Arguments for a first call of a signature, before anybody waits for its answer."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 ROWS = 2
-_TEXT = b"1 2 3"
+TEXT = b"1 2 3"
+WARM_UP = Path("assets.extra") / "tf_serving_warmup_requests"
+"""The file of an export that has such calls, for a server to play."""
 _NEUTRAL = {"temperature": 1, "top_p": 1}
 
 
 def example_inputs(
-    specs: Mapping[str, Any], known: Mapping[str, Sequence[Any]], text: bytes = _TEXT
+    specs: Mapping[str, Any], known: Mapping[str, Sequence[Any]], text: bytes = TEXT
 ) -> dict[str, np.ndarray[Any, Any]] | None:
     """Arrays for all arguments of a signature, or None where nobody can say what one means.
 

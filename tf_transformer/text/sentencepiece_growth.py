@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tf_transformer.errors import TextError
 from tf_transformer.text.piece_search import NewPiece, PieceSearch, positions_saved
-from tf_transformer.text.sentencepiece_model import WORD, parse_model
+from tf_transformer.text.sentencepiece_model import SPACE, UNKNOWN_PENALTY, WORD, parse_model
 
 _Words = list[list[str]]
 _Scores = Mapping[str, float]
@@ -26,9 +26,6 @@ _LONGEST: Final = 16
 """Characters of a piece; the trainer's own limit."""
 _TRIFLE: Final = 0.005
 """Less than what tells other ways to split apart, more than float32 loses in a sum of scores."""
-_UNKNOWN_PENALTY: Final = 10.0
-"""What a character that is no piece scores less than the worst piece; as in SentencePiece."""
-_SPACE: Final = "\u2581"
 
 
 def parts_of(content: bytes, pieces: Sequence[str]) -> list[list[int]]:
@@ -97,7 +94,7 @@ def _likelier(
     total = sum(count * len(word) for word, count in zip(words, counts, strict=True))
 
     def gained(new: NewPiece) -> float:
-        parts = [likelihoods[part] for part in new.parts] or [lowest - _UNKNOWN_PENALTY]
+        parts = [likelihoods[part] for part in new.parts] or [lowest - UNKNOWN_PENALTY]
         return new.times * (math.log(new.times / total) - sum(parts))
 
     search = PieceSearch(words, counts, scores, "".join, may_be, gained, most_parts=_LONGEST)
@@ -149,9 +146,9 @@ def _processor(model: Any) -> Any:
 
 def _has_form(piece: str) -> bool:
     """Whether a piece is of the form that the trainer gives pieces: short, and of one script."""
-    text = piece.removeprefix(_SPACE)
+    text = piece.removeprefix(SPACE)
     kinds = {kind for kind in map(_kind, text) if kind}
-    return 0 < len(text) <= _LONGEST and _SPACE not in text and len(kinds) <= 1 and "control" not in kinds
+    return 0 < len(text) <= _LONGEST and SPACE not in text and len(kinds) <= 1 and "control" not in kinds
 
 
 @cache

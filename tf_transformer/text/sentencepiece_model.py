@@ -6,6 +6,10 @@ from typing import Any, Final
 from tf_transformer.errors import TextError
 from tf_transformer.presets import SPECIAL_TOKENS, UNKNOWN_ID
 
+SPACE: Final = "\u2581"
+"""What stands for a space in pieces."""
+UNKNOWN_PENALTY: Final = 10.0
+"""How far below the least likely piece SentencePiece puts a character that it does not know."""
 WORD: Final = re.compile("\u2581?[^\u2581]+|\u2581")
 """A word of a text that is spelled as pieces are: U+2581, which stands for a space, and what follows it."""
 

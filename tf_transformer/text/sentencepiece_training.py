@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 from tf_transformer.arguments import finite_number
 from tf_transformer.errors import TextError
 from tf_transformer.presets import END_ID, PAD_ID, SPECIAL_TOKENS, START_ID, UNKNOWN_ID
-from tf_transformer.text.sentencepiece_model import parse_model
+from tf_transformer.text.sentencepiece_model import SPACE, parse_model
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 _ESCAPES = {"2581": "10FFFD", "10FFFD": "10FFFC 10FFFD", "10FFFC": "10FFFC 10FFFC"}
-_SPACE, _ESCAPE, _ESCAPED_SPACE = "\u2581", "\U0010fffc", "\U0010fffd"
+_ESCAPE, _ESCAPED_SPACE = "\U0010fffc", "\U0010fffd"
 # The trainer passes over longer texts and counts positions within a word in 16 bits.
 _LONGEST_TEXT = 1000
 _LONGEST_TEXT_BYTES = 4 * _LONGEST_TEXT
@@ -134,8 +134,8 @@ def _word_pieces(content: bytes) -> tuple[list[str], list[tuple[str, bool]]]:
     pieces = [
         piece.piece for piece in parse_model(content, "the model just trained").pieces[len(SPECIAL_TOKENS) :]
     ]
-    split = [(piece.removeprefix(_SPACE), piece.startswith(_SPACE)) for piece in pieces]
-    plain = [(piece.replace(_ESCAPED_SPACE, _SPACE), first) for piece, first in split if _ESCAPE not in piece]
+    split = [(piece.removeprefix(SPACE), piece.startswith(SPACE)) for piece in pieces]
+    plain = [(piece.replace(_ESCAPED_SPACE, SPACE), first) for piece, first in split if _ESCAPE not in piece]
     alphabet = [piece for piece, first in plain if len(piece) == 1 and not first]
     return alphabet, [(piece, first) for piece, first in plain if len(piece) > 1]
 

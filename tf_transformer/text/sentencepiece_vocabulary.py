@@ -13,10 +13,7 @@ from typing import Any
 from tf_transformer.errors import TextError
 from tf_transformer.presets import SPECIAL_TOKENS
 from tf_transformer.text.sentencepiece_import import with_our_ids
-from tf_transformer.text.sentencepiece_model import parse_model
-
-_UNKNOWN_PENALTY = 10.0
-"""How far SentencePiece scores an unknown character below the worst of a model's pieces."""
+from tf_transformer.text.sentencepiece_model import UNKNOWN_PENALTY, parse_model
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def numbered(content: bytes, name: str, pieces: Sequence[str]) -> NumberedModel:
     def foreign(piece: str) -> Any:
         if len(piece) > 1:
             return kinds(piece=piece, score=0.0, type=kinds.UNUSED)
-        return kinds(piece=piece, score=lowest - _UNKNOWN_PENALTY, type=kinds.NORMAL)
+        return kinds(piece=piece, score=lowest - UNKNOWN_PENALTY, type=kinds.NORMAL)
 
     found = [own.get(piece) or foreign(piece) for piece in pieces]
     del model.pieces[:]

@@ -14,7 +14,7 @@ from tf_transformer.errors import TextError
 from tf_transformer.presets import UNKNOWN_ID
 from tf_transformer.text.bpe_dropout import BpeDropout
 from tf_transformer.text.noise import Noise
-from tf_transformer.text.sentencepiece_model import WORD, parse_model
+from tf_transformer.text.sentencepiece_model import SPACE, WORD, parse_model
 from tf_transformer.text.unigram_sampling import UnigramSampling
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
@@ -22,7 +22,6 @@ IntArray = np.ndarray[Any, np.dtype[np.int64]]
 _ALGORITHM: Final = 1
 """Counted up whenever the same arguments draw something else than before: runs that continue must notice."""
 _KINDS: Final = {1: UnigramSampling, 2: BpeDropout}
-_SPACE = "\u2581"
 
 
 class SubwordSampler:
@@ -98,7 +97,7 @@ def _words(texts: Sequence[str], pieces: dict[str, int]) -> tuple[IntArray, list
 
     No piece goes over the border of two words, so each word is drawn for itself; or the text is one word.
     """
-    split = all(_SPACE not in piece[1:] for piece in pieces)
+    split = all(SPACE not in piece[1:] for piece in pieces)
     place: dict[str, int] = {}
     counts, occurrences = [], []
     for text in texts:

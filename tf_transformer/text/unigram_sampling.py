@@ -7,16 +7,15 @@ of its places. Backwards from the end, each way into a place has a share of its 
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from tf_transformer.text.noise import Noise
+from tf_transformer.text.sentencepiece_model import UNKNOWN_PENALTY
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
-_UNKNOWN_PENALTY: Final = 10.0
-"""What a character that is no piece scores less than the worst piece; as in SentencePiece."""
 _BEGINNING = -1
 
 
@@ -39,7 +38,7 @@ class UnigramSampling:
     ) -> None:
         self._symbols = symbols
         self._weights = {piece: alpha * score for piece, score in scores.items()}
-        self._unknown = alpha * (min(scores.values(), default=0.0) - _UNKNOWN_PENALTY)
+        self._unknown = alpha * (min(scores.values(), default=0.0) - UNKNOWN_PENALTY)
         self._longest = max(map(len, scores), default=1)
         # A node is a place in a word that is not its beginning; the ways into it stand side by side.
         self._num_nodes = 0

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
-from tf_transformer.presets import UNKNOWN_ID
+from tf_transformer.presets import SPECIAL_TOKENS, UNKNOWN_ID
 from tf_transformer.text.tokenizers import Tokenizer
-from tf_transformer.text.vocabulary_tokenizer import batches
-from tf_transformer.text.word_splitting import JOINER, split_words
+from tf_transformer.text.vocabulary_tokenizer import batches, count_words
+from tf_transformer.text.word_splitting import JOINER
 from tf_transformer.text.word_tokenizer import WordTokenizer
 from tf_transformer.text.wordpiece_tokenizer import WordPieceTokenizer
 
@@ -54,13 +54,11 @@ def unknown_pieces(tokenizer: Tokenizer, texts: Sequence[str]) -> UnknownPieces:
 
 def _looked_up(tokenizer: WordTokenizer, texts: Sequence[str]) -> UnknownPieces:
     """Words and punctuation, as this tokenizer splits them."""
-    total, found = 0, Counter[str]()
-    for batch in batches(texts):
-        words = split_words(tf.constant(batch), tokenizer.joiners).flat_values.numpy()
-        unknown = tokenizer.tokenize(tf.constant(batch)).flat_values.numpy() == UNKNOWN_ID
-        total += len(words)
-        found.update(word.decode("utf-8").strip(JOINER) for word in words[unknown].tolist())
-    return UnknownPieces("word", total, _sorted(found))
+    counts, found = count_words(texts, tokenizer.joiners), Counter[str]()
+    known = set(tokenizer.tokens[len(SPECIAL_TOKENS) :])  # what is spelled as a special token is unknown
+    for word in counts.keys() - known:
+        found[word.strip(JOINER)] += counts[word]
+    return UnknownPieces("word", counts.total(), _sorted(found))
 
 
 def _sorted(found: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
